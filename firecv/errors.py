@@ -1,0 +1,32 @@
+"""Our exception types: every error a user can cause is one of these.
+
+Messages say what was given, what was expected and what to do.
+"""
+
+
+class FirecvError(Exception):
+    """Base of every error raised on purpose by this package."""
+
+
+class DataError(FirecvError, ValueError):
+    """Samples, labels or batches are not what the function needs."""
+
+
+class ModelError(FirecvError, ValueError):
+    """The model, its mode or its parameters do not fit the request."""
+
+
+class StructureError(FirecvError, ValueError):
+    """Two Fishers cannot be combined, or one would be too large to build."""
+
+
+class NumericalError(FirecvError, ArithmeticError):
+    """A loss, gradient or Fisher is NaN or infinite."""
+
+
+class FileFormatError(FirecvError, ValueError):
+    """A file is truncated, corrupt or not one of ours."""
+
+
+class FirecvNotice(UserWarning):
+    """Something works, but costs or means other than one might expect; said once."""

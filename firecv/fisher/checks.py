@@ -1,0 +1,134 @@
+"""Checks of models, batches and results at the public edge, with errors that name the culprit."""
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from firecv.errors import DataError, ModelError, NumericalError
+from firecv.fisher.base import Fisher
+from firecv.fisher.capture import Pass, Plan
+from firecv.fisher.diagonal import Diagonal
+from firecv.fisher.laws import LAWS, Law
+from firecv.fisher.layers.contract import LayerGradients
+from firecv.models import Task
+
+
+def check_law(law: Law) -> None:
+    """Raise unless `law` is one of ours."""
+    if law not in LAWS:
+        raise DataError(f"unknown law {law!r}; expected one of {LAWS}")
+
+
+def check_eval(task: Task) -> None:
+    """Raise if the model, or a part of it, is in train mode."""
+    for path, module in task.model.named_modules():
+        if module.training:
+            where = f"its part {path!r}" if path else "it"
+            raise ModelError(
+                f"estimate() needs a model in eval mode, but {where} is in train mode, where "
+                f"dropout and batch statistics change what one sample's gradient is; call "
+                f"model.eval() first"
+            )
+
+
+def check_per_sample(plan: Plan) -> None:
+    """Raise if a batch norm mixes the samples of a batch."""
+    for norm in plan.batch_norms:
+        if norm.training or norm.running_mean is None:
+            raise ModelError(
+                f"{type(norm).__name__} in train mode or without running statistics mixes the "
+                f"samples of a batch, so one sample has no gradient of its own; call model.eval(), "
+                f"use track_running_stats=True, or use a GroupNorm"
+            )
+
+
+def unpack(batch: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor | None]:
+    """Return samples and labels of a batch given as ``x``, ``(x,)`` or ``(x, y)``."""
+    parts = [batch] if isinstance(batch, Tensor) else list(batch)
+    if not 1 <= len(parts) <= 2 or not all(isinstance(part, Tensor) for part in parts):
+        kinds = [type(part).__name__ for part in parts]
+        raise DataError(f"a batch is (x, y) or (x,), both tensors; got {kinds}")
+    x, y = parts[0], parts[1] if len(parts) == 2 else None
+    if y is not None and len(x) != len(y):
+        raise DataError(f"a batch has {len(x)} samples and {len(y)} labels; they must be as many")
+    return x, y
+
+
+def check_pass(done: Pass, y: Tensor | None) -> None:
+    """Raise unless a pass gave class scores and the labels fit them."""
+    shape, n = tuple(done.scores.shape), len(done.x)
+    if len(shape) != 2 or shape[0] != n or shape[1] < 2:
+        raise ModelError(
+            f"the model gives scores of shape {shape} for {n} samples; expected ({n}, n_classes) "
+            f"with at least two classes"
+        )
+    if y is not None:
+        check_labels(y, shape[1])
+
+
+def check_labels(y: Tensor, n_classes: int) -> None:
+    """Raise unless labels are class numbers."""
+    if y.ndim != 1 or y.is_floating_point() or y.dtype == torch.bool:
+        raise DataError(
+            f"labels have shape {tuple(y.shape)} and type {y.dtype}; expected one whole number "
+            f"per sample"
+        )
+    if len(y) and (int(y.min()) < 0 or int(y.max()) >= n_classes):
+        bad = int(y.min()) if int(y.min()) < 0 else int(y.max())
+        raise DataError(
+            f"label {bad} is outside the {n_classes} classes of the model (0 to {n_classes - 1}); "
+            f"check the labels or the size of the last layer"
+        )
+
+
+def check_finite_scores(done: Pass) -> None:
+    """Raise if a score is NaN or infinite, naming the first layer that made one."""
+    if not _finite(done.scores):
+        raise _where("the scores are", done)
+
+
+def check_finite_loss(done: Pass, loss: Tensor) -> None:
+    """Raise if the loss is NaN or infinite, naming the first layer that made such a value."""
+    if not math.isfinite(loss.item()):
+        raise _where("the loss is", done)
+
+
+def check_finite_entries(fisher: Diagonal) -> None:
+    """Raise if an entry is NaN or infinite; as none is negative, sums tell."""
+    if not math.isfinite(sum(value.sum().item() for value in fisher.entries.values())):
+        check_finite_fisher(fisher)
+
+
+def check_finite_layers(layers: Sequence[LayerGradients]) -> None:
+    """Raise if a sample's gradient is NaN or infinite, naming the layer."""
+    for layer in layers:
+        if not math.isfinite(layer.norms().sum().item()):
+            raise _overflow("gradient", next(iter(layer.shapes)))
+
+
+def check_finite_fisher(fisher: Fisher) -> None:
+    """Raise if an entry is NaN or infinite, naming its parameter."""
+    for name, value in fisher.to_tree().items():
+        if value.is_floating_point() and not _finite(value):
+            raise _overflow(f"{fisher.name} Fisher", name)
+
+
+def _where(what: str, done: Pass) -> NumericalError:
+    where = done.plan.first_layer(done, lambda values: not _finite(values))
+    return NumericalError(
+        f"{what} NaN or infinite, and {where} is the first place to hold such a value; check the "
+        f"inputs, the learning rate and the weights"
+    )
+
+
+def _overflow(what: str, name: str) -> NumericalError:
+    return NumericalError(
+        f"the {what} is NaN or infinite at {name!r}: the gradient of that layer overflowed; check "
+        f"the inputs and the weights, or use float64"
+    )
+
+
+def _finite(values: Tensor) -> bool:
+    return not values.is_floating_point() or bool(torch.isfinite(values).all())

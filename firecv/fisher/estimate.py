@@ -1,0 +1,187 @@
+"""Estimates of the Fisher information of a data set, in any structure.
+
+F = mean over samples of E_y[g g'], g = gradient of log p(y|x) with respect to the trainable
+parameters. Always a mean, never a sum.
+"""
+
+import math
+from typing import Generic, NamedTuple, TypeVar, cast
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from firecv.errors import DataError
+from firecv.fisher import checks
+from firecv.fisher.base import Fisher, Structure
+from firecv.fisher.capture import Pass, Plan, eval_mode, plan_of
+from firecv.fisher.diagonal import Diagonal
+from firecv.fisher.fallback import RandomLayer
+from firecv.fisher.laws import Law
+from firecv.fisher.stream import Batches, leaves, micro_batches
+from firecv.models import Batch, Task
+from firecv.tree import Tree
+
+F = TypeVar("F", bound=Fisher)
+
+
+def estimate(
+    structure: Structure[F],
+    task: Task,
+    batches: Batches,
+    *,
+    law: Law = "sampled",
+    rng: torch.Generator | None = None,
+    weights: Tree | None = None,
+) -> F:
+    """Return the Fisher of all samples in `batches`, in memory independent of their number.
+
+    Parameters
+    ----------
+    structure
+        ``Diagonal``, ``Kronecker``, ``LowRank``, ``LowRank.of(10)``, ``Block``, ``Dense`` or
+        ``Scalar``.
+    task
+        The model, in eval mode, and its trainable parameters.
+    batches
+        ``(x, y)`` or ``(x,)`` batches, a `DataLoader` for example. Labels are used by the
+        empirical law only.
+    law
+        ``"empirical"`` takes the given label, ``"sampled"`` one label drawn from the model,
+        ``"exact"`` the expectation over all classes (one backward pass per class).
+    rng
+        Draws the labels of the sampled law.
+    weights
+        Weights to use instead of the model's own, which stay as they are.
+
+    Returns
+    -------
+    Fisher
+        The mean over all samples.
+
+    Examples
+    --------
+    >>> from firecv.fisher import Diagonal
+    >>> from firecv.models import batches
+    >>> task = Task(torch.nn.Linear(2, 2).eval())
+    >>> x, y = torch.tensor([[1.0, 0.0], [1.0, 0.0]]), torch.tensor([0, 1])
+    >>> fisher = estimate(Diagonal, task, batches(x, y), law="empirical")
+    >>> bool((fisher.diagonal()["weight"][:, 1] == 0).all())  # that feature is always zero
+    True
+    """
+    total: F | None = None
+    n_samples = 0
+    for micro_batch in micro_batches(task, batches, law, rng, weights):
+        n_samples += micro_batch.n_samples
+        for layers in micro_batch.passes():
+            with torch.no_grad():
+                piece = structure.from_layers(layers)
+                total = piece if total is None else total + piece
+    assert total is not None
+    result = total * (1 / n_samples)
+    checks.check_finite_fisher(result)
+    return result
+
+
+class Step(NamedTuple, Generic[F]):
+    """What one training step needs, from one backward pass."""
+
+    gradient: Tree
+    fisher: F
+    loss: Tensor
+
+
+def gradient_and_fisher(
+    structure: Structure[F], task: Task, batch: Batch, *, weights: Tree | None = None
+) -> Step[F]:
+    """Return the gradient of the mean loss and the empirical Fisher from one backward pass.
+
+    The model is taken in the mode it is in. With active dropout the Fisher is that of the same
+    pass. Batch norms in train mode give a sample no gradient of its own, so there the Fisher comes
+    from a second pass in eval mode, which about doubles the cost; both are said once per task.
+
+    Parameters
+    ----------
+    structure
+        ``Diagonal``, ``Kronecker``, ``LowRank``, ``LowRank.of(10)``, ``Block``, ``Dense`` or
+        ``Scalar``.
+    task
+        The model and its trainable parameters.
+    batch
+        Samples and labels.
+    weights
+        Weights to use instead of the model's own, which stay as they are.
+
+    Returns
+    -------
+    Step
+        ``(gradient, fisher, loss)``; nothing is written to ``.grad``.
+
+    Examples
+    --------
+    >>> from firecv.fisher import Diagonal
+    >>> task = Task(torch.nn.Linear(3, 2))
+    >>> batch = torch.randn(8, 3), torch.randint(2, (8,))
+    >>> gradient, fisher, loss = gradient_and_fisher(Diagonal, task, batch)
+    >>> gradient["weight"].shape == fisher.diagonal()["weight"].shape
+    True
+    """
+    plan = plan_of(task)
+    x, y = checks.unpack(batch)
+    if y is None:
+        raise DataError("gradient_and_fisher needs labels; give (x, y)")
+    if not len(x):
+        raise DataError("the batch is empty; give at least one sample")
+    weights = leaves(task, weights)
+    if any(norm.training for norm in plan.batch_norms):
+        plan.say(
+            "a batch norm in train mode mixes samples: the Fisher comes from a second pass in eval "
+            "mode, at about twice the cost"
+        )
+        return _in_two_passes(structure, task, plan, x, y, weights)
+    if any(module.training for module in plan.dropouts):
+        plan.say("dropout is active: the Fisher is that of the same pass, dropped units included")
+    try:
+        return _in_one_pass(structure, task, plan, x, y, weights)
+    except RandomLayer:
+        plan.say(
+            "a layer without closed form draws at random in train mode: the Fisher comes from a "
+            "second pass in eval mode, at about twice the cost"
+        )
+        return _in_two_passes(structure, task, plan, x, y, weights)
+
+
+def _in_one_pass(
+    structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
+) -> Step[F]:
+    n = len(x)
+    done = plan.run(task, x, weights)
+    checks.check_pass(done, y)
+    loss = functional.cross_entropy(done.scores, y)
+    checks.check_finite_loss(done, loss)
+    if structure is Diagonal:  # its kernels give the gradient along the way
+        with torch.no_grad():
+            gradient, fisher = Diagonal.with_gradient(done.layers(loss), n)
+        checks.check_finite_entries(fisher)
+        return Step(gradient, cast(F, fisher), loss.detach())
+    layers = done.layers(loss, torch.full_like(loss, math.sqrt(n)), 1 / n)  # g_i / sqrt(n)
+    with torch.no_grad():
+        checks.check_finite_layers(layers)
+        mean = x.new_full((n,), 1 / math.sqrt(n), dtype=done.scores.dtype)
+        parts = [layer.combine(mean) for layer in layers]
+        gradient = {name: value for part in parts for name, value in part.items()}
+        return Step(gradient, structure.from_layers(layers), loss.detach())
+
+
+def _in_two_passes(
+    structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
+) -> Step[F]:
+    done = Pass(task, plan, x, weights, task.scores(x, weights), [])
+    checks.check_pass(done, y)
+    loss = functional.cross_entropy(done.scores, y)
+    checks.check_finite_loss(done, loss)
+    used = task.parameters() if weights is None else task.keep_trainable(weights)
+    gradient = torch.autograd.grad(loss, list(used.values()), materialize_grads=True)
+    with eval_mode(task.model):
+        fisher = estimate(structure, task, [(x, y)], law="empirical", weights=weights)
+    return Step(dict(zip(used, gradient, strict=True)), fisher, loss.detach())

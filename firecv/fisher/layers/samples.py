@@ -1,0 +1,62 @@
+"""Per-sample gradients as they are: for small layers, other layers, and as the reference."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.tree import Tree
+
+
+@dataclass(frozen=True)
+class SampleGradients:
+    """Gradients given one by one, each entry of shape (n_samples, *parameter)."""
+
+    gradients: Tree
+
+    @property
+    def shapes(self) -> dict[str, torch.Size]:
+        """Names and shapes of the parameters."""
+        return {name: value.shape[1:] for name, value in self.gradients.items()}
+
+    def total(self) -> Tree:
+        """Return sum_i g_i."""
+        return {name: value.sum(0) for name, value in self.gradients.items()}
+
+    def squares(self) -> Tree:
+        """Return sum_i g_i * g_i."""
+        return {name: value.square().sum(0) for name, value in self.gradients.items()}
+
+    def total_and_squares(self, factor: float) -> tuple[Tree, Tree]:
+        """Return both sums, the squares times `factor`."""
+        return self.total(), tree.scale(self.squares(), factor)
+
+    def norms(self) -> Tensor:
+        """Return g_i' g_i."""
+        return torch.stack([g.flatten(1).square().sum(1) for g in self.gradients.values()]).sum(0)
+
+    def gram(self) -> Tensor:
+        """Return g_i' g_j."""
+        flat = [g.flatten(1) for g in self.gradients.values()]
+        return torch.stack([g @ g.T for g in flat]).sum(0)
+
+    def project(self, v: Tree) -> Tensor:
+        """Return g_i' v."""
+        products = [g.flatten(1) @ v[name].flatten() for name, g in self.gradients.items()]
+        return torch.stack(products).sum(0)
+
+    def combine(self, coefficients: Tensor) -> Tree:
+        """Return sum_i c_i g_i."""
+        return {
+            name: (coefficients @ g.flatten(1)).reshape(g.shape[1:])
+            for name, g in self.gradients.items()
+        }
+
+    def materialise(self) -> Tree:
+        """Return all g_i."""
+        return self.gradients
+
+    def for_products(self) -> "SampleGradients":
+        """Return itself."""
+        return self

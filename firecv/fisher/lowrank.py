@@ -1,0 +1,181 @@
+"""The low-rank Fisher: its k leading eigenvectors.
+
+The n x n matrix K of inner products of a batch's gradients has the eigenvalues of F = J'J, and
+the eigenvectors of F are J'v for those of K. So a batch needs no gradient written out: it keeps
+the layers' inputs and output gradients and the leading eigenvectors of K, and F v is two cheap
+products. Written out, as vectors of the size of the model, it is only when saved or added to.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.errors import StructureError
+from firecv.fisher.base import check_factor, check_same
+from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.layers.samples import SampleGradients
+from firecv.tree import Tree
+
+RANK = 50
+
+
+@dataclass(frozen=True)
+class Ranked:
+    """Builds low-rank Fishers of another rank: ``estimate(LowRank.of(10), ...)``."""
+
+    rank: int
+
+    def from_layers(self, layers: Sequence[LayerGradients]) -> "LowRank":
+        """Return the leading eigenvectors of sum_i g_i g_i'."""
+        layers = [layer.for_products() for layer in layers]
+        gram = torch.stack([layer.gram() for layer in layers]).sum(0)
+        values, vectors = _leading(gram, self.rank)
+        return LowRank(layers, vectors, values, self.rank)
+
+
+@dataclass(frozen=True, eq=False)
+class LowRank:
+    """F = sum_j u_j u_j' with orthogonal u_j = sum_i C_ij g_i, |u_j|^2 the eigenvalues.
+
+    Parameters
+    ----------
+    layers
+        The gradients g_i.
+    coefficients
+        The matrix C, (n_samples, n_vectors).
+    values
+        Eigenvalues, largest first.
+    rank
+        How many eigenvectors are kept when two are added.
+
+    Examples
+    --------
+    >>> from firecv.fisher import from_gradients
+    >>> g = {"w": torch.tensor([[2.0, 0.0], [0.0, 2.0], [0.0, 2.0]])}
+    >>> from_gradients(LowRank.of(1), g).diagonal()["w"].round(decimals=4)
+    tensor([0.0000, 2.6667])
+    """
+
+    layers: Sequence[LayerGradients]
+    coefficients: Tensor
+    values: Tensor
+    rank: int = RANK
+    name: ClassVar[str] = "lowrank"
+    mixes_exactly: ClassVar[bool] = False
+
+    @staticmethod
+    def of(rank: int) -> Ranked:
+        """Return a builder of Fishers of this rank."""
+        if rank < 1:
+            raise StructureError(f"a low-rank Fisher needs a rank of at least 1, got {rank}")
+        return Ranked(rank)
+
+    @classmethod
+    def zeros(cls, params: Tree) -> "LowRank":
+        """Return the zero matrix."""
+        return cls.from_tree({n: v.detach().new_zeros(0, *v.shape) for n, v in params.items()})
+
+    @classmethod
+    def from_layers(cls, layers: Sequence[LayerGradients]) -> "LowRank":
+        """Return the 50 leading eigenvectors of sum_i g_i g_i'."""
+        return Ranked(RANK).from_layers(layers)
+
+    @cached_property
+    def vectors(self) -> Tree:
+        """The u_j written out, each entry of shape (n_vectors, *parameter)."""
+        first = self.layers[0]
+        if len(self.layers) == 1 and isinstance(first, SampleGradients):
+            c = self.coefficients
+            return {n: torch.tensordot(c.T, g, dims=1) for n, g in first.gradients.items()}
+        columns = [self._combine_samples(column) for column in self.coefficients.T]
+        return {name: torch.stack([column[name] for column in columns]) for name in columns[0]}
+
+    def matvec(self, v: Tree) -> Tree:
+        """Return F v."""
+        return self._combine(self._project(v))
+
+    def resolvent(self, v: Tree, t: float | Tree) -> Tree:
+        """Return (I + t F)^-1 v by the Woodbury identity."""
+        if not isinstance(t, dict):
+            return tree.sub(v, self._combine(self._project(v) * (t / (1 + t * self.values))))
+        tree.check_match(v, t)
+        scaled = SampleGradients({name: u * t[name].sqrt() for name, u in self.vectors.items()})
+        inner = scaled.gram() + torch.eye(len(self.values)).to(self.values)
+        coefficients = torch.linalg.solve(inner, self._project(v))
+        pulled = SampleGradients(self.vectors).combine(coefficients)
+        return tree.sub(v, tree.mul(t, pulled))
+
+    def diagonal(self) -> Tree:
+        """Return the diagonal."""
+        return SampleGradients(self.vectors).squares()
+
+    def trace(self) -> Tensor:
+        """Return the sum of the eigenvalues."""
+        return self.values.sum()
+
+    def __add__(self, other: "LowRank") -> "LowRank":
+        """Return the leading eigenvectors of the sum; the rest is dropped."""
+        check_same(self, other)
+        mine, others = self.vectors, other.vectors
+        tree.check_match(*({n: u[:0] for n, u in vectors.items()} for vectors in (mine, others)))
+        cross = torch.stack([u.flatten(1) @ others[n].flatten(1).T for n, u in mine.items()]).sum(0)
+        gram = torch.cat(
+            [
+                torch.cat([self.values.diag(), cross], 1),
+                torch.cat([cross.T, other.values.diag()], 1),
+            ]
+        )
+        rank = max(self.rank, other.rank)
+        values, vectors = _leading(gram, rank)
+        both = SampleGradients({n: torch.cat([u, others[n]]) for n, u in mine.items()})
+        joint = LowRank([both], vectors, values, rank)
+        identity = torch.eye(len(values)).to(values)
+        return LowRank([SampleGradients(joint.vectors)], identity, values, rank)
+
+    def __mul__(self, factor: float) -> "LowRank":
+        """Return the product with a number."""
+        root = check_factor(factor) ** 0.5
+        return LowRank(self.layers, self.coefficients * root, self.values * factor, self.rank)
+
+    def to_tree(self) -> Tree:
+        """Return the vectors u_j by name."""
+        return dict(self.vectors)
+
+    @classmethod
+    def from_tree(cls, arrays: Tree) -> "LowRank":
+        """Return the Fisher of these vectors, which are orthogonal."""
+        vectors = SampleGradients(dict(arrays))
+        values = vectors.norms()
+        identity = torch.eye(len(values)).to(values)
+        return cls([vectors], identity, values, max(len(values), RANK))
+
+    def _project(self, v: Tree) -> Tensor:
+        """Return the inner products u_j' v."""
+        names = {name for layer in self.layers for name in layer.shapes}
+        if names != v.keys():
+            raise StructureError(
+                f"this Fisher is over {sorted(names)}, but the vector has {sorted(v)}; both must "
+                f"come from the same model and trainable names"
+            )
+        products = torch.stack([layer.project(v) for layer in self.layers]).sum(0)
+        return self.coefficients.T @ products
+
+    def _combine(self, coefficients: Tensor) -> Tree:
+        """Return sum_j c_j u_j."""
+        return self._combine_samples(self.coefficients @ coefficients)
+
+    def _combine_samples(self, coefficients: Tensor) -> Tree:
+        """Return sum_i c_i g_i."""
+        parts = [layer.combine(coefficients) for layer in self.layers]
+        return {name: value for part in parts for name, value in part.items()}
+
+
+def _leading(gram: Tensor, rank: int) -> tuple[Tensor, Tensor]:
+    """Return the largest eigenvalues and their eigenvectors, largest first."""
+    values, vectors = torch.linalg.eigh(gram)
+    return values.flip(0)[:rank].clamp_min(0), vectors.flip(1)[:, :rank]

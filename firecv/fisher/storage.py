@@ -1,0 +1,85 @@
+"""Fishers on disk: safetensors with the structure's name beside the arrays; no pickle."""
+
+import os
+from pathlib import Path
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+
+from firecv.errors import FileFormatError
+from firecv.fisher.base import Fisher
+from firecv.fisher.structures import STRUCTURES
+from firecv.tree import Tree
+
+FORMAT = "firecv-fisher"
+VERSION = "1"
+
+
+def save(fisher: Fisher, path: str | Path) -> None:
+    """Write a Fisher to one file; an existing file is replaced only once the new one is whole.
+
+    Examples
+    --------
+    >>> import tempfile, torch
+    >>> from firecv.fisher import Diagonal
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Diagonal({"w": torch.tensor([1.0, 2.0])}), Path(folder) / "site-a.fisher")
+    ...     load(Path(folder) / "site-a.fisher").diagonal()
+    {'w': tensor([1., 2.])}
+    """
+    path = Path(path)
+    arrays = {n: v.detach().cpu().clone().contiguous() for n, v in fisher.to_tree().items()}
+    metadata = {"format": FORMAT, "version": VERSION, "structure": fisher.name}
+    part = path.with_name(f"{path.name}.part{os.getpid()}")
+    try:
+        save_file(arrays, part, metadata)
+        os.replace(part, path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def load(path: str | Path) -> Fisher:
+    """Return the Fisher saved in a file, on the CPU.
+
+    Parameters
+    ----------
+    path
+        A file written by `save`.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileFormatError(
+            f"there is no file {str(path)!r}; expected a Fisher written by save()"
+        )
+    try:
+        with safe_open(path, framework="pt") as file:
+            metadata = file.metadata() or {}
+            arrays: Tree = {name: file.get_tensor(name) for name in file.keys()}
+    except (SafetensorError, OSError, ValueError) as error:
+        raise FileFormatError(
+            f"{str(path)!r} is truncated or not a safetensors file ({error}); expected a Fisher "
+            f"written by save()"
+        ) from error
+    if metadata.get("format") != FORMAT:
+        raise FileFormatError(
+            f"{str(path)!r} is a safetensors file but not a Fisher of ours: its format is "
+            f"{metadata.get('format')!r}, expected {FORMAT!r}"
+        )
+    if metadata.get("version") != VERSION:
+        raise FileFormatError(
+            f"{str(path)!r} has version {metadata.get('version')!r} of the format, this package "
+            f"reads version {VERSION!r}; use the package version that wrote it"
+        )
+    structure = STRUCTURES.get(metadata.get("structure", ""))
+    if structure is None:
+        raise FileFormatError(
+            f"{str(path)!r} holds the unknown structure {metadata.get('structure')!r}; known are "
+            f"{sorted(STRUCTURES)}"
+        )
+    try:
+        return structure.from_tree(arrays)
+    except (KeyError, RuntimeError, ValueError) as error:
+        raise FileFormatError(
+            f"{str(path)!r} lacks arrays of a {structure.name} Fisher ({error}); it was damaged or "
+            f"written by something else"
+        ) from error

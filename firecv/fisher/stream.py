@@ -1,0 +1,83 @@
+"""Any number of samples, a few at a time: per-sample gradients in memory that does not grow."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from firecv.errors import DataError
+from firecv.fisher import checks
+from firecv.fisher.capture import Pass, plan_of
+from firecv.fisher.laws import Law, pulls
+from firecv.fisher.layers.contract import LayerGradients
+from firecv.models import Task
+from firecv.tree import Tree
+
+MICRO_BATCH = 128
+"""Samples in one pass; larger batches are cut, which changes nothing in eval mode."""
+
+Batches = Iterable[Tensor | Sequence[Tensor]]
+
+
+@dataclass(frozen=True)
+class MicroBatch:
+    """A few samples after their forward pass."""
+
+    done: Pass
+    pulls: list[Tensor]
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples it has."""
+        return len(self.done.x)
+
+    def passes(self) -> Iterator[list[LayerGradients]]:
+        """Yield every layer's gradients for one backward pass after the other."""
+        last = len(self.pulls) - 1
+        for index, pull in enumerate(self.pulls):
+            share = 1 / len(self.pulls)
+            yield self.done.layers(self.done.scores, pull, share, retain=index < last)
+
+
+def micro_batches(
+    task: Task, batches: Batches, law: Law, rng: torch.Generator | None, weights: Tree | None
+) -> Iterator[MicroBatch]:
+    """Yield all samples of `batches`, a few at a time, after checking all that can be wrong."""
+    checks.check_law(law)
+    checks.check_eval(task)
+    plan = plan_of(task)
+    checks.check_per_sample(plan)
+    weights = leaves(task, weights)
+    empty = True
+    for batch in batches:
+        x, y = checks.unpack(batch)
+        for start in range(0, len(x), MICRO_BATCH):
+            empty = False
+            part = slice(start, start + MICRO_BATCH)
+            labels = None if y is None or law != "empirical" else y[part]
+            with torch.enable_grad():
+                done = plan.run(task, x[part], weights)
+            checks.check_pass(done, labels)
+            checks.check_finite_scores(done)
+            with torch.no_grad():
+                found = list(pulls(done.scores.detach(), labels, law, rng))
+            yield MicroBatch(done, found)
+    if empty:
+        raise DataError(
+            "there is no sample to estimate a Fisher from: batches is empty, or an iterator that "
+            "was used up before"
+        )
+
+
+def leaves(task: Task, weights: Tree | None) -> Tree | None:
+    """Return given weights as leaves of a graph of their own."""
+    if weights is None:
+        return None
+    trainable = set(task.trainable)
+    missing = sorted(trainable - weights.keys())
+    if missing:
+        raise DataError(f"weights lack the trainable {missing}; give all of Task.weights()")
+    return {
+        name: value.detach().requires_grad_(name in trainable) for name, value in weights.items()
+    }

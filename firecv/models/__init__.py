@@ -1,0 +1,7 @@
+"""The networks of the paper and the `Task` that ties a model to its loss."""
+
+from firecv.models.cnn import cnn
+from firecv.models.mlp import federated_mlp, mlp, table_mlp
+from firecv.models.task import Batch, Task, batches
+
+__all__ = ["Batch", "Task", "batches", "cnn", "federated_mlp", "mlp", "table_mlp"]

@@ -1,0 +1,116 @@
+"""What is trained: a model, its loss and the names of its trainable parameters."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+
+from torch import Tensor, nn
+from torch.func import functional_call  # pyright: ignore[reportUnknownVariableType]
+
+from firecv.errors import DataError, ModelError
+from firecv.tree import Tree
+
+Batch = tuple[Tensor, Tensor]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """A classifier with its loss and the parameters that training may change.
+
+    The model maps a batch of samples to class scores of shape (n_samples, n_classes); the loss
+    is the mean cross-entropy of their softmax. The model's layers are looked at once, so a
+    model whose layers are exchanged or unfrozen later needs a new task.
+
+    Parameters
+    ----------
+    model
+        Any `nn.Module` classifier.
+    trainable
+        Names of trainable parameters; by default those that require a gradient.
+
+    Examples
+    --------
+    >>> import torch
+    >>> task = Task(nn.Linear(3, 2))
+    >>> task.trainable
+    ('weight', 'bias')
+    >>> task.loss((torch.zeros(4, 3), torch.tensor([0, 1, 1, 0]))).shape
+    torch.Size([])
+    """
+
+    model: nn.Module
+    trainable: Sequence[str] = field(default=())
+
+    def __post_init__(self) -> None:
+        """Check the names and fill in the default."""
+        parameters = dict(self.model.named_parameters())
+        live = tuple(name for name, value in parameters.items() if value.requires_grad)
+        for name in self.trainable:
+            if name not in parameters:
+                near = get_close_matches(name, parameters, n=1)
+                hint = f"; did you mean {near[0]!r}?" if near else f"; it has {list(parameters)}"
+                raise ModelError(f"the model has no parameter {name!r}{hint}")
+            if name not in live:
+                raise ModelError(
+                    f"parameter {name!r} is named as trainable but does not require a gradient; "
+                    f"call requires_grad_() on it first"
+                )
+        object.__setattr__(self, "trainable", tuple(self.trainable) or live)
+        if not self.trainable:
+            raise ModelError(
+                "the model has no trainable parameter: every parameter is frozen or there is "
+                "none; call requires_grad_() on those to train"
+            )
+
+    def parameters(self) -> Tree:
+        """Return the trainable parameters themselves, by name."""
+        named = dict(self.model.named_parameters())
+        return {name: named[name] for name in self.trainable}
+
+    def weights(self) -> Tree:
+        """Return a copy of all parameters and floating-point buffers."""
+        state = dict(self.model.named_parameters()) | dict(self.model.named_buffers())
+        return {
+            name: value.detach().clone()
+            for name, value in state.items()
+            if value.is_floating_point()
+        }
+
+    def keep_trainable(self, weights: Tree) -> Tree:
+        """Return the trainable entries of `weights`."""
+        return {name: weights[name] for name in self.trainable}
+
+    def scores(self, x: Tensor, weights: Tree | None = None) -> Tensor:
+        """Return class scores of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        x
+            Samples, the first axis running over them.
+        weights
+            Weights to use instead of the model's own, which stay as they are.
+        """
+        if weights is None:
+            return self.model(x)
+        return functional_call(self.model, weights, (x,))
+
+    def loss(self, batch: Batch, weights: Tree | None = None) -> Tensor:
+        """Return the mean cross-entropy of a labelled batch."""
+        x, y = batch
+        return nn.functional.cross_entropy(self.scores(x, weights), y)
+
+
+def batches(x: Tensor, y: Tensor | None = None, size: int = 256) -> Iterator[tuple[Tensor, ...]]:
+    """Yield consecutive mini-batches ``(x, y)``, or ``(x,)`` without labels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> [len(x) for x, y in batches(torch.zeros(5, 3), torch.zeros(5), size=2)]
+    [2, 2, 1]
+    """
+    if y is not None and len(x) != len(y):
+        raise DataError(f"got {len(x)} samples and {len(y)} labels; they must be as many")
+    for start in range(0, len(x), size):
+        part = slice(start, start + size)
+        yield (x[part],) if y is None else (x[part], y[part])
