@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
+from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
@@ -28,8 +28,7 @@ from firecv.models import Task
 from firecv.tree import Tree
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(NamedTuple):
     """One call of a layer: its input, if that was one tensor, and where its output begins."""
 
     index: int
@@ -106,7 +105,7 @@ class Pass:
         self, call: Call, delta: Tensor | None, axes: list[int], share: float
     ) -> LayerGradients | None:
         """Return one layer's gradients, or None if they must come from the whole model."""
-        x, n = call.x, len(self.x)
+        x, n = call.x, self.x.shape[0]
         if x is None:
             return None
         if x._version != call.version:
@@ -238,7 +237,7 @@ class Plan:
         key = tuple((id(call.site), 0 if call.x is None else call.x.ndim) for call in done.calls)
         if key not in self._axes:
             more = torch.cat([done.x, done.x[:1]])
-            with eval_mode(self.model):
+            with eval_mode(self.model), torch.enable_grad():
                 calls = self.run(done.task, more, done.weights).calls
             self._axes[key] = _changed(done.calls, calls, len(done.x))
         return self._axes[key]
@@ -283,18 +282,14 @@ class Plan:
 
         def forward(*args: object, **kwargs: object) -> object:
             output = original(*args, **kwargs)
-            calls = self._calls
-            if not isinstance(output, Tensor):
-                tensors = [o for o in _flat(output) if o.requires_grad]
-                x, edge_of = None, tensors[0] if tensors else None
-            else:
-                x = args[0] if len(args) == 1 and not kwargs else kwargs.get("input")
-                edge_of = output
-            if edge_of is not None and edge_of.requires_grad:
-                known = x if isinstance(x, Tensor) else None
-                version = 0 if known is None else known._version
-                edge = get_gradient_edge(edge_of)
-                calls.append(Call(len(calls), site, kind, known, version, edge, edge_of.shape))
+            x = args[0] if len(args) == 1 and not kwargs else kwargs.get("input")
+            noted = output
+            if not isinstance(output, Tensor):  # only where it begins is known
+                x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
+            if isinstance(noted, Tensor) and noted.requires_grad:
+                x, version = (x, x._version) if isinstance(x, Tensor) else (None, 0)
+                index, edge = len(self._calls), get_gradient_edge(noted)
+                self._calls.append(Call(index, site, kind, x, version, edge, noted.shape))
             return output
 
         return forward

@@ -9,7 +9,6 @@ from torch import Tensor
 from firecv.errors import DataError, ModelError, NumericalError
 from firecv.fisher.base import Fisher
 from firecv.fisher.capture import Pass, Plan
-from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.laws import LAWS, Law
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.models import Task
@@ -51,17 +50,17 @@ def unpack(batch: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor | None]:
         kinds = [type(part).__name__ for part in parts]
         raise DataError(f"a batch is (x, y) or (x,), both tensors; got {kinds}")
     x, y = parts[0], parts[1] if len(parts) == 2 else None
-    if y is not None and len(x) != len(y):
+    if y is not None and x.shape[:1] != y.shape[:1]:
         raise DataError(f"a batch has {len(x)} samples and {len(y)} labels; they must be as many")
     return x, y
 
 
 def check_pass(done: Pass, y: Tensor | None) -> None:
     """Raise unless a pass gave class scores and the labels fit them."""
-    shape, n = tuple(done.scores.shape), len(done.x)
+    shape, n = done.scores.shape, done.x.shape[0]
     if len(shape) != 2 or shape[0] != n or shape[1] < 2:
         raise ModelError(
-            f"the model gives scores of shape {shape} for {n} samples; expected ({n}, n_classes) "
+            f"the model gives scores of shape {tuple(shape)} for {n} samples; expected ({n}, n_classes) "
             f"with at least two classes"
         )
     if y is not None:
@@ -70,16 +69,16 @@ def check_pass(done: Pass, y: Tensor | None) -> None:
 
 def check_labels(y: Tensor, n_classes: int) -> None:
     """Raise unless labels are class numbers."""
-    if y.ndim != 1 or y.is_floating_point() or y.dtype == torch.bool:
+    if y.ndim != 1 or y.dtype != torch.int64:
         raise DataError(
             f"labels have shape {tuple(y.shape)} and type {y.dtype}; expected one whole number "
-            f"per sample"
+            f"per sample, as torch.int64"
         )
-    if len(y) and (int(y.min()) < 0 or int(y.max()) >= n_classes):
-        bad = int(y.min()) if int(y.min()) < 0 else int(y.max())
+    least, most = (int(value) for value in y.aminmax())
+    if least < 0 or most >= n_classes:
         raise DataError(
-            f"label {bad} is outside the {n_classes} classes of the model (0 to {n_classes - 1}); "
-            f"check the labels or the size of the last layer"
+            f"label {least if least < 0 else most} is outside the {n_classes} classes of the model "
+            f"(0 to {n_classes - 1}); check the labels or the size of the last layer"
         )
 
 
@@ -95,17 +94,16 @@ def check_finite_loss(done: Pass, loss: Tensor) -> None:
         raise _where("the loss is", done)
 
 
-def check_finite_entries(fisher: Diagonal) -> None:
-    """Raise if an entry is NaN or infinite; as none is negative, sums tell."""
-    if not math.isfinite(sum(value.sum().item() for value in fisher.entries.values())):
+def check_finite_trace(fisher: Fisher, layers: Sequence[LayerGradients]) -> None:
+    """Raise if the Fisher is NaN or infinite, naming the first layer with such a gradient.
+
+    No diagonal entry is negative, so the trace tells of every entry.
+    """
+    if not math.isfinite(fisher.trace().item()):
+        for layer in layers:
+            if not math.isfinite(layer.norms().sum().item()):
+                raise _overflow("gradient", next(iter(layer.shapes)))
         check_finite_fisher(fisher)
-
-
-def check_finite_layers(layers: Sequence[LayerGradients]) -> None:
-    """Raise if a sample's gradient is NaN or infinite, naming the layer."""
-    for layer in layers:
-        if not math.isfinite(layer.norms().sum().item()):
-            raise _overflow("gradient", next(iter(layer.shapes)))
 
 
 def check_finite_fisher(fisher: Fisher) -> None:

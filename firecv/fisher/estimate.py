@@ -130,7 +130,7 @@ def gradient_and_fisher(
     x, y = checks.unpack(batch)
     if y is None:
         raise DataError("gradient_and_fisher needs labels; give (x, y)")
-    if not len(x):
+    if not x.shape[0]:
         raise DataError("the batch is empty; give at least one sample")
     weights = leaves(task, weights)
     if any(norm.training for norm in plan.batch_norms):
@@ -154,23 +154,25 @@ def gradient_and_fisher(
 def _in_one_pass(
     structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
 ) -> Step[F]:
-    n = len(x)
+    n = x.shape[0]
     done = plan.run(task, x, weights)
     checks.check_pass(done, y)
     loss = functional.cross_entropy(done.scores, y)
     checks.check_finite_loss(done, loss)
-    if structure is Diagonal:  # its kernels give the gradient along the way
-        with torch.no_grad():
-            gradient, fisher = Diagonal.with_gradient(done.layers(loss), n)
-        checks.check_finite_entries(fisher)
-        return Step(gradient, cast(F, fisher), loss.detach())
-    layers = done.layers(loss, torch.full_like(loss, math.sqrt(n)), 1 / n)  # g_i / sqrt(n)
+    root_n = math.sqrt(n)
     with torch.no_grad():
-        checks.check_finite_layers(layers)
-        mean = x.new_full((n,), 1 / math.sqrt(n), dtype=done.scores.dtype)
-        parts = [layer.combine(mean) for layer in layers]
-        gradient = {name: value for part in parts for name, value in part.items()}
-        return Step(gradient, structure.from_layers(layers), loss.detach())
+        if structure is Diagonal:  # its kernels give the gradient along the way
+            layers = done.layers(loss)
+            gradient, diagonal = Diagonal.with_gradient(layers, n)
+            fisher = cast(F, diagonal)
+        else:
+            layers = done.layers(loss, torch.full_like(loss, root_n), 1 / n)  # g_i / sqrt(n)
+            mean = done.scores.new_full((n,), 1 / root_n)
+            parts = [layer.combine(mean) for layer in layers]
+            gradient = {name: value for part in parts for name, value in part.items()}
+            fisher = structure.from_layers(layers)
+        checks.check_finite_trace(fisher, layers)
+    return Step(gradient, fisher, loss.detach())
 
 
 def _in_two_passes(

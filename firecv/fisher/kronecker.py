@@ -25,6 +25,7 @@ from firecv import tree
 from firecv.errors import StructureError
 from firecv.fisher.base import check_factor, check_same, resolvent_by_gradients
 from firecv.fisher.layers.contract import KroneckerFactors, LayerGradients
+from firecv.fisher.layers.factor import Factor
 from firecv.fisher.shapes import Shapes, check_shapes, shapes_from_tree, shapes_to_tree
 from firecv.tree import Tree
 
@@ -35,8 +36,8 @@ class Pair:
 
     weight: str | None
     bias: str | None
-    inputs: Tensor
-    outputs: Tensor
+    inputs: Factor
+    outputs: Factor
 
     @property
     def key(self) -> str:
@@ -46,8 +47,8 @@ class Pair:
     @cached_property
     def eigenbases(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         """Eigenvalues and eigenvectors of both factors."""
-        a, u = torch.linalg.eigh(self.inputs)
-        g, w = torch.linalg.eigh(self.outputs)
+        a, u = torch.linalg.eigh(self.inputs.matrix)
+        g, w = torch.linalg.eigh(self.outputs.matrix)
         return a.clamp_min(0), u, g.clamp_min(0), w
 
     def pack(self, v: Tree) -> Tensor:
@@ -120,7 +121,7 @@ class Kronecker:
         check_shapes(self.shapes, v)
         result = {name: entries * v[name] for name, entries in self.rest.items()}
         for pair in self.pairs.values():
-            product = pair.outputs @ pair.pack(v) @ pair.inputs
+            product = pair.inputs.times(pair.outputs.times(pair.pack(v)).T).T
             result |= pair.unpack(product / self.mass if self.mass else product * 0, self.shapes)
         return self._complete(result, v)
 
@@ -190,7 +191,8 @@ class Kronecker:
             self.shapes
         )
         for key, pair in self.pairs.items():
-            arrays |= {f"inputs/{key}": pair.inputs, f"outputs/{key}": pair.outputs}
+            arrays[f"inputs/{key}"] = pair.inputs.matrix
+            arrays[f"outputs/{key}"] = pair.outputs.matrix
         return arrays | {f"diagonal/{name}": entries for name, entries in self.rest.items()}
 
     @classmethod
@@ -201,8 +203,8 @@ class Kronecker:
             kind, _, key = name.partition("/")
             if kind == "inputs":
                 weight, _, bias = key.partition("+")
-                pair = Pair(weight or None, bias or None, arrays[name], arrays[f"outputs/{key}"])
-                pairs[key] = pair
+                inputs, outputs = Factor(arrays[name]), Factor(arrays[f"outputs/{key}"])
+                pairs[key] = Pair(weight or None, bias or None, inputs, outputs)
         rest = {
             n.removeprefix("diagonal/"): v for n, v in arrays.items() if n.startswith("diagonal/")
         }

@@ -6,6 +6,7 @@ the layers' inputs and output gradients and the leading eigenvectors of K, and F
 products. Written out, as vectors of the size of the model, it is only when saved or added to.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,8 +16,9 @@ import torch
 from torch import Tensor
 
 from firecv import tree
-from firecv.errors import StructureError
+from firecv.errors import NumericalError, StructureError
 from firecv.fisher.base import check_factor, check_same
+from firecv.fisher.dense import Dense
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.layers.samples import SampleGradients
 from firecv.tree import Tree
@@ -32,10 +34,27 @@ class Ranked:
 
     def from_layers(self, layers: Sequence[LayerGradients]) -> "LowRank":
         """Return the leading eigenvectors of sum_i g_i g_i'."""
+        size = sum(shape.numel() for layer in layers for shape in layer.shapes.values())
+        if size < layers[0].n_samples:
+            return self._of_small_model(layers)
         layers = [layer.for_products() for layer in layers]
         gram = torch.stack([layer.gram() for layer in layers]).sum(0)
+        _check_finite(gram, layers)
         values, vectors = _leading(gram, self.rank)
         return LowRank(layers, vectors, values, self.rank)
+
+    def _of_small_model(self, layers: Sequence[LayerGradients]) -> "LowRank":
+        """Return the same for a model with fewer parameters than the batch has samples."""
+        matrix = Dense.from_layers(layers)
+        _check_finite(matrix.matrix, layers)
+        values, vectors = _leading(matrix.matrix, self.rank)
+        columns = (vectors * values.sqrt()).T
+        parts = columns.split([shape.numel() for shape in matrix.shapes.values()], dim=1)
+        pairs = zip(matrix.shapes.items(), parts, strict=True)
+        explicit = SampleGradients(
+            {name: part.reshape(-1, *shape) for (name, shape), part in pairs}
+        )
+        return LowRank([explicit], torch.eye(len(values)).to(values), values, self.rank)
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,6 +192,17 @@ class LowRank:
         """Return sum_i c_i g_i."""
         parts = [layer.combine(coefficients) for layer in self.layers]
         return {name: value for part in parts for name, value in part.items()}
+
+
+def _check_finite(products: Tensor, layers: Sequence[LayerGradients]) -> None:
+    """Raise if a gradient is NaN or infinite, since eigenvectors would fail obscurely."""
+    if not math.isfinite(products.sum().item()):
+        bad = [layer for layer in layers if not math.isfinite(layer.norms().sum().item())]
+        name = next(iter(bad[0].shapes)) if bad else "some layer"
+        raise NumericalError(
+            f"the gradient is NaN or infinite at {name!r}; check the inputs, the learning rate and "
+            f"the weights"
+        )
 
 
 def _leading(gram: Tensor, rank: int) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
+from firecv.fisher.layers.factor import Factor
 from firecv.tree import Tree
 
 T = TypeVar("T")
@@ -24,6 +25,11 @@ CHUNK_ENTRIES = 1 << 22
 
 class LayerGradients(Protocol):
     """Per-sample gradients g_i of the parameters of one layer."""
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        ...
 
     @property
     def shapes(self) -> dict[str, torch.Size]:
@@ -85,7 +91,7 @@ class KroneckerFactors(Protocol):
         """Names and shapes of the parameters."""
         ...
 
-    def factors(self) -> tuple[Tensor, Tensor, float] | None:
+    def factors(self) -> tuple[Factor, Factor, float] | None:
         """Return sum a a', sum delta delta' per position and the samples' mass.
 
         None where the layer has no single pair of factors (grouped convolutions).

@@ -7,6 +7,7 @@ does not apply; the parameters then go through the fallback.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -44,8 +45,7 @@ class Site:
         return own if weights is None else weights.get(name, own)
 
 
-@dataclass(frozen=True)
-class Use:
+class Use(NamedTuple):
     """One use of a layer: inputs and output gradients with the samples on `axis`.
 
     Parameters

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from firecv import tree
 from firecv.fisher.layers.contract import CHUNK_ENTRIES, named
+from firecv.fisher.layers.factor import Factor
 from firecv.tree import Tree
 
 
@@ -45,6 +46,11 @@ class LinearGradients:
         parts = [use._positions() for use in uses]
         a, delta = (torch.cat(values, 1) for values in zip(*parts, strict=True))
         return cls(first.weight, first.bias, a, delta, first.share)
+
+    @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return self.a.shape[0]
 
     @property
     def shapes(self) -> dict[str, torch.Size]:
@@ -132,13 +138,13 @@ class LinearGradients:
         """Return itself."""
         return self
 
-    def factors(self) -> tuple[Tensor, Tensor, float]:
+    def factors(self) -> tuple[Factor, Factor, float]:
         """Return the Kronecker factors: sum of a a' over positions, mean of delta delta'."""
         a, delta = self.a.flatten(0, -2), self.delta.flatten(0, -2)
-        n, n_positions = len(self.a), len(a) // max(1, len(self.a))
-        columns = ([a] if self.weight else []) + ([a.new_ones(len(a), 1)] if self.bias else [])
-        a = torch.cat(columns, 1) if len(columns) > 1 else columns[0]
-        return (a.T @ a).mul_(self.share), (delta.T @ delta).div_(n_positions), n * self.share
+        n, n_rows = self.a.shape[0], a.shape[0]
+        columns = ([a] if self.weight else []) + ([a.new_ones(n_rows, 1)] if self.bias else [])
+        inputs, outputs = Factor.of_rows(torch.cat(columns, 1)), Factor.of_rows(delta)
+        return inputs * self.share, outputs * (n / n_rows), n * self.share
 
     def sketch(self, inputs: Tensor, outputs: Tensor, *, expanded: bool) -> Tensor:
         """Return (a^2 R1) * (delta^2 R2); over positions, of the summed gradient or expanded."""
@@ -165,9 +171,11 @@ class LinearGradients:
 
     def _sum(self, delta: Tensor) -> Tree:
         """Return the sum of all gradients with these output gradients."""
-        flat = delta.flatten(0, -2)
-        weight = flat.T @ self.a.flatten(0, -2) if self.weight else None
-        return named(self.weight, self.bias, weight, flat.sum(0) if self.bias else None)
+        a = self.a
+        if a.ndim > 2:
+            a, delta = a.flatten(0, 1), delta.flatten(0, 1)
+        weight = delta.T @ a if self.weight else None
+        return named(self.weight, self.bias, weight, delta.sum(0) if self.bias else None)
 
     def _input_products(self, products: Tensor) -> Tensor:
         """Return inner products of inputs, the constant input of the bias included."""

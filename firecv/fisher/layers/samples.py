@@ -16,6 +16,11 @@ class SampleGradients:
     gradients: Tree
 
     @property
+    def n_samples(self) -> int:
+        """How many samples there are."""
+        return next(iter(self.gradients.values())).shape[0]
+
+    @property
     def shapes(self) -> dict[str, torch.Size]:
         """Names and shapes of the parameters."""
         return {name: value.shape[1:] for name, value in self.gradients.items()}
@@ -34,7 +39,8 @@ class SampleGradients:
 
     def norms(self) -> Tensor:
         """Return g_i' g_i."""
-        return torch.stack([g.flatten(1).square().sum(1) for g in self.gradients.values()]).sum(0)
+        parts = [g.square().sum(tuple(range(1, g.ndim))) for g in self.gradients.values()]
+        return torch.stack(parts).sum(0)
 
     def gram(self) -> Tensor:
         """Return g_i' g_j."""
