@@ -24,6 +24,7 @@ from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.layers.kinds import Kind, Site, Use, kind_of
 from firecv.fisher.layers.linear import LinearGradients
 from firecv.fisher.layers.samples import SampleGradients
+from firecv.fisher.perceptron import Perceptron
 from firecv.models import Task
 from firecv.tree import Tree
 
@@ -156,6 +157,7 @@ class Plan:
                 self.sites.append(Site(path, module, names))
         self.batch_norms = [m for m in task.model.modules() if isinstance(m, _BatchNorm)]
         self.dropouts = list(dropouts(task.model))
+        self.perceptron = Perceptron.of(task.model, self.trainable)
         self.said: set[str] = set()
         self._calls: list[Call] = []
         self._recorders = [(site.module.__dict__, self._recorder(site)) for site in self.sites]
@@ -254,27 +256,6 @@ class Plan:
         if text not in self.said:
             self.said.add(text)
             warnings.warn(text, FirecvNotice, stacklevel=2)
-
-    def first_layer(self, done: Pass, is_bad: Callable[[Tensor], bool]) -> str:
-        """Return the path of the first layer with a bad input or output, for error messages."""
-        if is_bad(done.x):
-            return "the inputs"
-        found: list[str] = []
-
-        def look(module: nn.Module, _: object, output: object) -> None:
-            if isinstance(output, Tensor) and is_bad(output):
-                found.append(next(path for path, m in paths if m is module) or "the model")
-
-        paths = list(self.model.named_modules())
-        leaves = [module for _, module in paths if not any(True for _ in module.children())]
-        handles = [module.register_forward_hook(look) for module in leaves]
-        try:
-            with torch.no_grad():
-                done.task.scores(done.x, done.weights)
-        finally:
-            for handle in handles:
-                handle.remove()
-        return f"layer {found[0]!r}" if found else "the scores"
 
     def _recorder(self, site: Site) -> Callable[..., object]:
         """Return a forward pass of one module that notes its calls."""

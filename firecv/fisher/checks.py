@@ -8,10 +8,11 @@ from torch import Tensor
 
 from firecv.errors import DataError, ModelError, NumericalError
 from firecv.fisher.base import Fisher
-from firecv.fisher.capture import Pass, Plan
+from firecv.fisher.capture import Plan
 from firecv.fisher.laws import LAWS, Law
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.models import Task
+from firecv.tree import Tree
 
 
 def check_law(law: Law) -> None:
@@ -55,16 +56,14 @@ def unpack(batch: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor | None]:
     return x, y
 
 
-def check_pass(done: Pass, y: Tensor | None) -> None:
-    """Raise unless a pass gave class scores and the labels fit them."""
-    shape, n = done.scores.shape, done.x.shape[0]
-    if len(shape) != 2 or shape[0] != n or shape[1] < 2:
+def check_scores(scores: Tensor, n_samples: int) -> None:
+    """Raise unless these are class scores."""
+    shape = scores.shape
+    if len(shape) != 2 or shape[0] != n_samples or shape[1] < 2:
         raise ModelError(
-            f"the model gives scores of shape {tuple(shape)} for {n} samples; expected ({n}, n_classes) "
-            f"with at least two classes"
+            f"the model gives scores of shape {tuple(shape)} for {n_samples} samples; expected "
+            f"({n_samples}, n_classes) with at least two classes"
         )
-    if y is not None:
-        check_labels(y, shape[1])
 
 
 def check_labels(y: Tensor, n_classes: int) -> None:
@@ -82,16 +81,16 @@ def check_labels(y: Tensor, n_classes: int) -> None:
         )
 
 
-def check_finite_scores(done: Pass) -> None:
+def check_finite_scores(scores: Tensor, task: Task, x: Tensor, weights: Tree | None) -> None:
     """Raise if a score is NaN or infinite, naming the first layer that made one."""
-    if not _finite(done.scores):
-        raise _where("the scores are", done)
+    if not _finite(scores):
+        raise _where("the scores are", task, x, weights)
 
 
-def check_finite_loss(done: Pass, loss: Tensor) -> None:
+def check_finite_loss(loss: Tensor, task: Task, x: Tensor, weights: Tree | None) -> None:
     """Raise if the loss is NaN or infinite, naming the first layer that made such a value."""
     if not math.isfinite(loss.item()):
-        raise _where("the loss is", done)
+        raise _where("the loss is", task, x, weights)
 
 
 def check_finite_trace(fisher: Fisher, layers: Sequence[LayerGradients]) -> None:
@@ -113,8 +112,26 @@ def check_finite_fisher(fisher: Fisher) -> None:
             raise _overflow(f"{fisher.name} Fisher", name)
 
 
-def _where(what: str, done: Pass) -> NumericalError:
-    where = done.plan.first_layer(done, lambda values: not _finite(values))
+def _where(what: str, task: Task, x: Tensor, weights: Tree | None) -> NumericalError:
+    """Return the error that names the first layer with a NaN or infinite value."""
+    found: list[str] = []
+
+    def look(path: str, output: object) -> None:
+        if isinstance(output, Tensor) and not _finite(output):
+            found.append(f"layer {path!r}" if path else "the model")
+
+    leaves = [(path, m) for path, m in task.model.named_modules() if not list(m.children())]
+    handles = [
+        module.register_forward_hook(lambda _, __, output, path=path: look(path, output))
+        for path, module in leaves
+    ]
+    try:
+        with torch.no_grad():
+            task.scores(x, weights)
+    finally:
+        for handle in handles:
+            handle.remove()
+    where = "the input" if not _finite(x) else found[0] if found else "the last layer"
     return NumericalError(
         f"{what} NaN or infinite, and {where} is the first place to hold such a value; check the "
         f"inputs, the learning rate and the weights"

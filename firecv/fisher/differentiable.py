@@ -125,8 +125,10 @@ def _live(
     checks.check_per_sample(plan)
     x, y = checks.unpack((x,) if y is None else (x, y))
     done = plan.run(task, x, weights)
-    checks.check_pass(done, y)
-    checks.check_finite_scores(done)
+    checks.check_scores(done.scores, x.shape[0])
+    if y is not None and law == "empirical":
+        checks.check_labels(y, done.scores.shape[1])
+    checks.check_finite_scores(done.scores, task, x, weights)
     share = 1 / n_pulls(law, done.scores.shape[1])
     found = pulls(done.scores, y, law, rng)
     return [done.layers(done.scores, p, share, differentiable=True) for p in found], done.scores

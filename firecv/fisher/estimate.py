@@ -14,10 +14,12 @@ from torch.nn import functional
 from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.base import Fisher, Structure
-from firecv.fisher.capture import Pass, Plan, eval_mode, plan_of
+from firecv.fisher.capture import Plan, eval_mode, plan_of
 from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.fallback import RandomLayer
 from firecv.fisher.laws import Law
+from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.perceptron import Perceptron
 from firecv.fisher.stream import Batches, leaves, micro_batches
 from firecv.models import Batch, Task
 from firecv.tree import Tree
@@ -138,7 +140,7 @@ def gradient_and_fisher(
             "a batch norm in train mode mixes samples: the Fisher comes from a second pass in eval "
             "mode, at about twice the cost"
         )
-        return _in_two_passes(structure, task, plan, x, y, weights)
+        return _in_two_passes(structure, task, x, y, weights)
     if any(module.training for module in plan.dropouts):
         plan.say("dropout is active: the Fisher is that of the same pass, dropped units included")
     try:
@@ -148,40 +150,59 @@ def gradient_and_fisher(
             "a layer without closed form draws at random in train mode: the Fisher comes from a "
             "second pass in eval mode, at about twice the cost"
         )
-        return _in_two_passes(structure, task, plan, x, y, weights)
+        return _in_two_passes(structure, task, x, y, weights)
 
 
 def _in_one_pass(
     structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
 ) -> Step[F]:
     n = x.shape[0]
-    done = plan.run(task, x, weights)
-    checks.check_pass(done, y)
-    loss = functional.cross_entropy(done.scores, y)
-    checks.check_finite_loss(done, loss)
     root_n = math.sqrt(n)
+    fused = structure is Diagonal  # its kernels give the gradient along the way
+    pull, share = (1.0, 1.0) if fused else (root_n, 1 / n)  # of g_i / n or of g_i / sqrt(n)
     with torch.no_grad():
-        if structure is Diagonal:  # its kernels give the gradient along the way
-            layers = done.layers(loss)
+        if plan.perceptron is not None and plan.perceptron.applies(x):
+            loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
+        else:
+            with torch.enable_grad():
+                done = plan.run(task, x, weights)
+                checks.check_scores(done.scores, n)
+                checks.check_labels(y, done.scores.shape[1])
+                loss = functional.cross_entropy(done.scores, y)
+            layers = done.layers(loss, torch.full_like(loss, pull), share)
+        checks.check_finite_loss(loss, task, x, weights)
+        if fused:
             gradient, diagonal = Diagonal.with_gradient(layers, n)
             fisher = cast(F, diagonal)
         else:
-            layers = done.layers(loss, torch.full_like(loss, root_n), 1 / n)  # g_i / sqrt(n)
-            mean = done.scores.new_full((n,), 1 / root_n)
-            parts = [layer.combine(mean) for layer in layers]
+            parts = [layer.total(1 / root_n) for layer in layers]
             gradient = {name: value for part in parts for name, value in part.items()}
             fisher = structure.from_layers(layers)
         checks.check_finite_trace(fisher, layers)
     return Step(gradient, fisher, loss.detach())
 
 
+def _written_out(
+    perceptron: Perceptron, x: Tensor, y: Tensor, weights: Tree | None, pull: float, share: float
+) -> tuple[Tensor, list[LayerGradients]]:
+    n_classes = perceptron.layers[-1][0].out_features
+    if not y.is_cpu:
+        checks.check_labels(y, n_classes)
+    try:
+        return perceptron.run(x, y, weights, pull, share)
+    except (IndexError, RuntimeError):
+        checks.check_labels(y, n_classes)  # the likely reason, said better
+        raise
+
+
 def _in_two_passes(
-    structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
+    structure: Structure[F], task: Task, x: Tensor, y: Tensor, weights: Tree | None
 ) -> Step[F]:
-    done = Pass(task, plan, x, weights, task.scores(x, weights), [])
-    checks.check_pass(done, y)
-    loss = functional.cross_entropy(done.scores, y)
-    checks.check_finite_loss(done, loss)
+    scores = task.scores(x, weights)
+    checks.check_scores(scores, x.shape[0])
+    checks.check_labels(y, scores.shape[1])
+    loss = functional.cross_entropy(scores, y)
+    checks.check_finite_loss(loss, task, x, weights)
     used = task.parameters() if weights is None else task.keep_trainable(weights)
     gradient = torch.autograd.grad(loss, list(used.values()), materialize_grads=True)
     with eval_mode(task.model):

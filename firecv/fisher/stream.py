@@ -58,8 +58,10 @@ def micro_batches(
             labels = None if y is None or law != "empirical" else y[part]
             with torch.enable_grad():
                 done = plan.run(task, x[part], weights)
-            checks.check_pass(done, labels)
-            checks.check_finite_scores(done)
+            checks.check_scores(done.scores, done.x.shape[0])
+            if labels is not None:
+                checks.check_labels(labels, done.scores.shape[1])
+            checks.check_finite_scores(done.scores, task, done.x, weights)
             with torch.no_grad():
                 found = list(pulls(done.scores.detach(), labels, law, rng))
             yield MicroBatch(done, found)

@@ -36,8 +36,8 @@ class LayerGradients(Protocol):
         """Names and shapes of the parameters."""
         ...
 
-    def total(self) -> Tree:
-        """Return sum_i g_i."""
+    def total(self, factor: float = 1.0) -> Tree:
+        """Return `factor` times sum_i g_i."""
         ...
 
     def squares(self) -> Tree:

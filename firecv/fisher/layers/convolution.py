@@ -65,9 +65,9 @@ class ConvolutionGradients:
         """Names and shapes of the parameters."""
         return named(self.weight, self.bias, self.weight_shape, torch.Size([self.weight_shape[0]]))
 
-    def total(self) -> Tree:
-        """Return sum_i g_i."""
-        return self._sum(self.delta)
+    def total(self, factor: float = 1.0) -> Tree:
+        """Return `factor` times sum_i g_i."""
+        return tree.scale(self._sum(self.delta), factor)
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""

@@ -59,8 +59,9 @@ def input_products(x: Tensor, positions: torch.Size, geometry: Geometry) -> tupl
     products = x.new_zeros(rows, width, rows, width)
     sums = x.new_zeros(rows, width)
     for _, lines in _windows(x, positions, geometry):
+        ones = x.new_ones(*lines[0].shape[:2], 1).mT
         for row in range(rows):
-            sums[row] += lines[row].sum((0, 1))
+            sums[row] += torch.bmm(ones, lines[row]).sum((0, 1))
             for other in range(row, rows):
                 products[row, :, other] += torch.bmm(lines[row].mT, lines[other]).sum(0)
     for row in range(rows):
@@ -93,11 +94,7 @@ class _WeightGradients(torch.autograd.Function):
         ctx.save_for_backward(x, delta)
         ctx.geometry = geometry
         kernel = _kernel_for(x, geometry)
-        chunks: dict[int, list[Tensor]] = {}
-        for start, _, gradients in kernel.pieces(x, delta, geometry):
-            chunks.setdefault(start, []).append(gradients.clone())
-        joined = [kernel.join(pieces, geometry) for pieces in chunks.values()]
-        return torch.cat(joined)
+        return kernel.join(kernel.all_pieces(x, delta, geometry), geometry)
 
     @staticmethod
     def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
@@ -112,33 +109,45 @@ class _WeightGradients(torch.autograd.Function):
             of_x = torch.nn.grad.conv2d_input(
                 shape, kernels, pulled, geometry.stride, 0, geometry.dilation, groups
             ).reshape(x.shape)
+            of_x = _laid_out_like(x, of_x)
         if ctx.needs_input_grad[1] and is_thin(x, geometry):
-            products = outputs[0].flatten(2) @ unfold(x, geometry).flatten(1, 2)
-            of_delta = products.reshape(delta.shape)
+            patches, pulls = unfold(x, geometry)[:, 0], outputs[0].flatten(2)
+            last = delta.stride(1) == 1  # channels are last
+            products = (patches.mT @ pulls.mT).mT if last else pulls @ patches
+            of_delta = products.unflatten(2, delta.shape[2:])
         elif ctx.needs_input_grad[1]:
             images = x.reshape(1, n * x.shape[1], *x.shape[2:])
             of_delta = functional.conv2d(
                 images, kernels, None, geometry.stride, 0, geometry.dilation, groups
             ).reshape(delta.shape)
+            of_delta = _laid_out_like(delta, of_delta)
         return of_x, of_delta, None
+
+
+def _laid_out_like(values: Tensor, result: Tensor) -> Tensor:
+    """Return `result` in the memory format of `values`, as mixed formats are slow downstream."""
+    last = values.is_contiguous(memory_format=torch.channels_last)
+    return result.contiguous(memory_format=torch.channels_last) if last else result
 
 
 class _Kernel(NamedTuple):
     """A way to weight gradients of single samples, a few samples at a time.
 
     `pieces` yields the number of the first sample, the number of the piece and the piece, whose
-    first axis runs over samples; it is overwritten when the next is asked for. `join` makes all
-    pieces of some samples, or sums over them, one array (..., outputs, inputs, height, width).
+    first axis runs over samples; it is overwritten when the next is asked for. `all_pieces` returns
+    each piece for all samples. `join` makes pieces, or sums over their samples, one array
+    (..., outputs, inputs, height, width).
     """
 
     pieces: Callable[[Tensor, Tensor, Geometry], Iterator[tuple[int, int, Tensor]]]
+    all_pieces: Callable[[Tensor, Tensor, Geometry], list[Tensor]]
     join: Callable[[list[Tensor], Geometry], Tensor]
 
 
 def _kernel_for(x: Tensor, geometry: Geometry) -> _Kernel:
     if geometry.groups > 1 or is_thin(x, geometry):
-        return _Kernel(_by_unfold, _join_groups)
-    return _Kernel(_by_rows, _join_rows)
+        return _Kernel(_by_unfold, _all_by_unfold, _join_groups)
+    return _Kernel(_by_rows, _all_by_rows, _join_rows)
 
 
 def _by_unfold(x: Tensor, delta: Tensor, geometry: Geometry) -> Iterator[tuple[int, int, Tensor]]:
@@ -148,6 +157,10 @@ def _by_unfold(x: Tensor, delta: Tensor, geometry: Geometry) -> Iterator[tuple[i
         part = slice(start, start + CHUNK_SAMPLES)
         patches, pulled = unfold(x[part], geometry), by_group(delta[part], geometry)
         yield start, 0, (patches @ pulled.mT).mT if channels_last else pulled @ patches.mT
+
+
+def _all_by_unfold(x: Tensor, delta: Tensor, geometry: Geometry) -> list[Tensor]:
+    return [torch.cat([gradients for _, _, gradients in _by_unfold(x, delta, geometry)])]
 
 
 def _join_groups(pieces: list[Tensor], geometry: Geometry) -> Tensor:
@@ -186,6 +199,16 @@ def _windows(
         tops = range(0, rows * down, down)
         lines = [windows[:m, t : t + (out_height - 1) * stride + 1 : stride] for t in tops]
         yield start, [line.reshape(m, out_height * out_width, -1) for line in lines]
+
+
+def _all_by_rows(x: Tensor, delta: Tensor, geometry: Geometry) -> list[Tensor]:
+    pulled, width = delta.flatten(2), geometry.kernel[1] * x.shape[1]
+    result = x.new_empty(x.shape[0], geometry.kernel[0], delta.shape[1], width)
+    for start, lines in _windows(x, delta.shape[2:], geometry):
+        part = slice(start, start + lines[0].shape[0])
+        for row, a in enumerate(lines):
+            torch.bmm(pulled[part], a, out=result[part, row])
+    return list(result.unbind(1))
 
 
 def _join_rows(pieces: list[Tensor], geometry: Geometry) -> Tensor:

@@ -54,9 +54,9 @@ class EmbeddingGradients:
         """Name and shape of the table."""
         return {self.weight: torch.Size([self.n_rows, self.values.shape[1]])}
 
-    def total(self) -> Tree:
-        """Return sum_i g_i."""
-        return self._scatter(self.values)
+    def total(self, factor: float = 1.0) -> Tree:
+        """Return `factor` times sum_i g_i."""
+        return self._scatter(self.values * factor)
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""

@@ -60,9 +60,9 @@ class LinearGradients:
             self.weight, self.bias, torch.Size([n_outputs, n_inputs]), torch.Size([n_outputs])
         )
 
-    def total(self) -> Tree:
-        """Return sum_i g_i."""
-        return self._sum(self.delta)
+    def total(self, factor: float = 1.0) -> Tree:
+        """Return `factor` times sum_i g_i."""
+        return self._sum(self.delta if factor == 1 else self.delta * factor)
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""

@@ -25,9 +25,9 @@ class SampleGradients:
         """Names and shapes of the parameters."""
         return {name: value.shape[1:] for name, value in self.gradients.items()}
 
-    def total(self) -> Tree:
-        """Return sum_i g_i."""
-        return {name: value.sum(0) for name, value in self.gradients.items()}
+    def total(self, factor: float = 1.0) -> Tree:
+        """Return `factor` times sum_i g_i."""
+        return {name: value.sum(0) * factor for name, value in self.gradients.items()}
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""
