@@ -5,7 +5,7 @@ way. It knows nothing of models: it is built from per-sample gradients of layers
 F = sum_i g_i g_i', the weights of the samples being inside the g_i.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Protocol, Self, TypeVar
 
 import torch
@@ -72,17 +72,15 @@ class Fisher(Protocol):
 
 
 F = TypeVar("F", bound=Fisher)
+F_co = TypeVar("F_co", bound=Fisher, covariant=True)
 
 
-class Structure(Protocol[F]):
+class Structure(Protocol[F_co]):
     """Anything that builds a Fisher from layers: a structure's class, or a class with settings."""
 
-    def from_layers(self, layers: Sequence[LayerGradients]) -> F:
+    def from_layers(self, layers: Sequence[LayerGradients]) -> F_co:
         """Return sum_i g_i g_i'."""
         ...
-
-
-F_co = TypeVar("F_co", bound=Fisher, covariant=True)
 
 
 def from_gradients(structure: Structure[F], per_sample: Tree) -> F:
@@ -166,12 +164,12 @@ def as_matrix(fisher: Fisher, params: Tree) -> Tensor:
     return torch.stack(columns, 1)
 
 
-def check_same(a: Fisher, b: object) -> None:
+def check_same(a: object, b: object) -> None:
     """Raise `StructureError` unless both are of one structure."""
     if type(a) is not type(b):
         raise StructureError(
-            f"cannot combine a {a.name} Fisher with {getattr(b, 'name', type(b).__name__)!r}; "
-            f"estimate both in the same structure"
+            f"cannot combine a {type(a).__name__} Fisher with a {type(b).__name__}; estimate both "
+            f"in the same structure"
         )
 
 
@@ -201,21 +199,21 @@ def metric(t: float | Tree, like: Tree) -> Tree:
     return {name: torch.full_like(value, t) for name, value in like.items()}
 
 
-def resolvent_by_gradients(fisher: Fisher, v: Tree, t: Tree) -> Tree:
+def resolvent_by_gradients(matvec: Callable[[Tree], Tree], v: Tree, t: Tree) -> Tree:
     """Return (I + T F)^-1 v for T = diag(t) by conjugate gradients, from products alone.
 
     Solves the symmetric (I + S F S) y = S F v with S = T^(1/2), then returns v - S y. Stops when
     the residual is 100 rounding errors of its start, or after 1000 steps.
     """
     root = {name: value.sqrt() for name, value in metric(t, v).items()}
-    residual = tree.mul(root, fisher.matvec(v))
+    residual = tree.mul(root, matvec(v))
     y, direction = tree.zeros_like(v), residual
     squared = start = tree.dot(residual, residual)
     eps = torch.finfo(start.dtype).eps
     for _ in range(1000):
         if not squared > (100 * eps) ** 2 * start:
             break
-        product = tree.mul(root, fisher.matvec(tree.mul(root, direction)))
+        product = tree.mul(root, matvec(tree.mul(root, direction)))
         image = tree.add(direction, product)
         length = squared / tree.dot(direction, image)
         y = tree.add(y, tree.scale(direction, length))

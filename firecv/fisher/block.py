@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, TypeVar
+from typing import ClassVar, TypeVar, final
 
 import torch
 from torch import Tensor
@@ -20,6 +20,7 @@ LARGEST_SIDE = 10_000
 """A block has at most this many rows (400 MB in float32)."""
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Block:
     """A dense matrix for the parameters of each module.

@@ -6,7 +6,7 @@ layers' outputs, since every parameter gradient, alone or per sample, follows fr
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -32,7 +32,7 @@ from firecv.tree import Tree
 class Call(NamedTuple):
     """One call of a layer: its input, if that was one tensor, and where its output begins."""
 
-    index: int
+    place: int
     site: Site
     kind: Kind | None
     x: Tensor | None
@@ -76,7 +76,7 @@ class Pass:
         differentiable
             Make the result differentiable in the parameters.
         """
-        edges: list[Tensor | GradientEdge] = [call.edge for call in self.calls]
+        edges = cast("list[Tensor]", [call.edge for call in self.calls])  # both kinds may be mixed
         *deltas, at_scores = torch.autograd.grad(
             root,
             [*edges, self.scores],
@@ -114,7 +114,7 @@ class Pass:
                 f"the input of layer {call.site.path!r} was changed in place after the layer used "
                 f"it, so its gradient is lost; replace the in-place operation"
             )
-        axis = axes[call.index]
+        axis = axes[call.place]
         if axis == MISSING or x.shape[axis] != n:
             return None
         if delta is None:  # the scores do not depend on this layer
@@ -269,8 +269,8 @@ class Plan:
                 x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
             if isinstance(noted, Tensor) and noted.requires_grad:
                 x, version = (x, x._version) if isinstance(x, Tensor) else (None, 0)
-                index, edge = len(self._calls), get_gradient_edge(noted)
-                self._calls.append(Call(index, site, kind, x, version, edge, noted.shape))
+                place, edge = len(self._calls), get_gradient_edge(noted)
+                self._calls.append(Call(place, site, kind, x, version, edge, noted.shape))
             return output
 
         return forward
@@ -280,21 +280,15 @@ class Plan:
         self._looked = True
         used = done.task.parameters() if done.weights is None else done.weights
         names = {id(used[name]): name for name in self.trainable}
-        uses: Counter[str] = Counter()
-        seen: set[Node] = set()
-        ahead: list[Node | None] = [done.scores.grad_fn]
-        while ahead:
-            node = ahead.pop()
-            if node is None or node in seen:
-                continue
-            seen.add(node)
-            for following, _ in node.next_functions:
-                variable = getattr(following, "variable", None)
-                if variable is not None:
-                    uses[names.get(id(variable), "")] += 1
-                else:
-                    ahead.append(following)
-        noted = Counter(name for call in done.calls for name in call.site.names.values())
+        noted: Counter[str] = Counter()
+        for call in done.calls:
+            if call.kind is None and call.x is not None:  # may use a parameter more than once
+                with torch.enable_grad():
+                    alone = fallback.call_layer(call.site, call.x.detach(), done.weights)
+                noted += _uses(alone, names)
+            else:
+                noted.update(call.site.names.values())
+        uses = _uses(done.scores, names)
         self._whole |= {name for name in self.trainable if uses[name] > noted[name]}
 
 
@@ -310,7 +304,7 @@ _plans: WeakKeyDictionary[Task, Plan] = WeakKeyDictionary()
 
 
 @contextmanager
-def eval_mode(model: nn.Module) -> Iterator[None]:
+def eval_mode(model: nn.Module) -> Generator[None]:
     """Put a model into eval mode for a while, part by part as it was afterwards."""
     training = [module for module in model.modules() if module.training]
     model.eval()
@@ -326,6 +320,25 @@ def dropouts(model: nn.Module) -> Iterable[nn.Module]:
     return (module for module in model.modules() if isinstance(module, _DropoutNd))
 
 
+def _uses(root: Tensor, names: dict[int, str]) -> Counter[str]:
+    """Return how often each parameter is used in the graph behind `root`."""
+    uses: Counter[str] = Counter()
+    seen: set[Node] = set()
+    ahead = [root.grad_fn]
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        for following, _ in node.next_functions:
+            variable = cast("Tensor | None", getattr(following, "variable", None))
+            if variable is not None:
+                uses[names.get(id(variable), "")] += 1
+            else:
+                ahead.append(following)
+    return uses
+
+
 def _changed(calls: list[Call], calls_with_more: list[Call], n: int) -> list[int]:
     """Return which axis of each call's input grew with one sample more."""
     axes = [MISSING] * len(calls)
@@ -337,7 +350,7 @@ def _changed(calls: list[Call], calls_with_more: list[Call], n: int) -> list[int
         pairs = list(zip(call.x.shape, other.x.shape, strict=True))
         grown = [axis for axis, (before, after) in enumerate(pairs) if before != after]
         if len(grown) == 1 and pairs[grown[0]] == (n, n + 1):
-            axes[call.index] = grown[0]
+            axes[call.place] = grown[0]
     return axes
 
 

@@ -46,11 +46,12 @@ def check_per_sample(plan: Plan) -> None:
 
 def unpack(batch: Tensor | Sequence[Tensor]) -> tuple[Tensor, Tensor | None]:
     """Return samples and labels of a batch given as ``x``, ``(x,)`` or ``(x, y)``."""
-    parts = [batch] if isinstance(batch, Tensor) else list(batch)
-    if not 1 <= len(parts) <= 2 or not all(isinstance(part, Tensor) for part in parts):
+    parts: list[object] = [batch] if isinstance(batch, Tensor) else list(batch)
+    tensors = [part for part in parts if isinstance(part, Tensor)]
+    if not 1 <= len(parts) <= 2 or len(tensors) != len(parts):
         kinds = [type(part).__name__ for part in parts]
         raise DataError(f"a batch is (x, y) or (x,), both tensors; got {kinds}")
-    x, y = parts[0], parts[1] if len(parts) == 2 else None
+    x, y = tensors[0], tensors[1] if len(tensors) == 2 else None
     if y is not None and x.shape[:1] != y.shape[:1]:
         raise DataError(f"a batch has {len(x)} samples and {len(y)} labels; they must be as many")
     return x, y

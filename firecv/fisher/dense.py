@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -24,6 +24,7 @@ LARGEST_SIDE = 10_000
 """A dense matrix has at most this many rows (400 MB in float32)."""
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Dense:
     """The whole matrix, parameters sorted by name.

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 from torch import Tensor
 
@@ -12,6 +12,7 @@ from firecv.fisher.layers.contract import LayerGradients
 from firecv.tree import Tree
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Diagonal:
     """The diagonal of the Fisher; off-diagonal entries are dropped.

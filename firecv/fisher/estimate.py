@@ -158,7 +158,7 @@ def _in_one_pass(
 ) -> Step[F]:
     n = x.shape[0]
     root_n = math.sqrt(n)
-    fused = structure is Diagonal  # its kernels give the gradient along the way
+    fused = cast(object, structure) is Diagonal  # its kernels give the gradient along the way
     pull, share = (1.0, 1.0) if fused else (root_n, 1 / n)  # of g_i / n or of g_i / sqrt(n)
     with torch.no_grad():
         if plan.perceptron is not None and plan.perceptron.applies(x):

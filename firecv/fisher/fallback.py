@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap  # pyright: ignore[reportUnknownVariableType]
 
 from firecv.errors import ModelError
-from firecv.fisher.layers.kinds import Use
+from firecv.fisher.layers.kinds import Site, Use
 from firecv.fisher.layers.samples import SampleGradients
 from firecv.models import Task
 from firecv.tree import Tree
@@ -27,20 +27,25 @@ class RandomLayer(ModelError):
 def of_layer(use: Use) -> SampleGradients:
     """Return per-sample gradients by differentiating one layer, samples on its first axis."""
     site = use.site
-    prefix = f"{site.path}." if site.path else ""
-    others = {
-        name.removeprefix(prefix): value
-        for name, value in (use.weights or {}).items()
-        if name.startswith(prefix)
-    }
     own = {attribute: site.state(attribute, use.weights) for attribute in site.names}
 
     def pulled(parameters: Tree, x: Tensor, delta: Tensor) -> Tensor:
-        output = functional_call(site.module, others | parameters, (x.unsqueeze(0),))
+        output = call_layer(site, x.unsqueeze(0), use.weights, parameters)
         return (output * delta.unsqueeze(0)).sum()
 
     gradients = _per_sample(pulled, own, use.x, use.delta)
     return SampleGradients({site.names[attribute]: g for attribute, g in gradients.items()})
+
+
+def call_layer(site: Site, x: Tensor, weights: Tree | None, own: Tree | None = None) -> Tensor:
+    """Return the output of one layer alone, with parameters of its own replaced."""
+    prefix = f"{site.path}." if site.path else ""
+    given = {
+        name.removeprefix(prefix): value
+        for name, value in (weights or {}).items()
+        if name.startswith(prefix)
+    }
+    return functional_call(site.module, given | (own or {}), (x,))
 
 
 def of_model(

@@ -16,7 +16,7 @@ each factor; it is not the sum of the matrices, so `mixes_exactly` is false.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, cast
+from typing import ClassVar, cast, final
 
 import torch
 from torch import Tensor
@@ -68,6 +68,7 @@ class Pair:
         return result
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Kronecker:
     """Two factors for every linear and convolutional layer, a diagonal for the rest.
@@ -128,7 +129,7 @@ class Kronecker:
     def resolvent(self, v: Tree, t: float | Tree) -> Tree:
         """Return (I + t F)^-1 v, by the two eigenbases, or iteratively if t is a tree."""
         if isinstance(t, dict):
-            return resolvent_by_gradients(self, v, t)
+            return resolvent_by_gradients(self.matvec, v, t)
         check_shapes(self.shapes, v)
         result = {name: v[name] / (1 + t * entries) for name, entries in self.rest.items()}
         for pair in self.pairs.values():

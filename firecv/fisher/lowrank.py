@@ -10,7 +10,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -57,6 +57,7 @@ class Ranked:
         return LowRank([explicit], torch.eye(len(values)).to(values), values, self.rank)
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class LowRank:
     """F = sum_j u_j u_j' with orthogonal u_j = sum_i C_ij g_i, |u_j|^2 the eigenvalues.

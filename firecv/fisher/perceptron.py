@@ -49,13 +49,15 @@ class Perceptron:
             if type(module) is not (nn.ReLU if place % 2 else nn.Linear):
                 return None
             if isinstance(module, nn.Linear):
-                bias = f"{name}.bias" if module.bias is not None else None
+                bias = f"{name}.bias" if "bias" in dict(module.named_parameters()) else None
                 layers.append((module, f"{name}.weight", bias))
         names = [name for _, weight, bias in layers for name in (weight, bias) if name]
         ends_linear = len(parts) % 2 == 1
         if not ends_linear or len({id(m) for m in model.modules()}) != len(list(model)) + 1:
             return None
-        return cls(list(model.modules()), layers, flatten) if set(names) == trainable else None
+        return (
+            cls(list(model.modules()), layers, flatten) if frozenset(names) == trainable else None
+        )
 
     def applies(self, x: Tensor) -> bool:
         """Tell whether the written-out pass is the model's own: no hooks, no casts."""
@@ -64,7 +66,8 @@ class Perceptron:
         if x.ndim != 2 and not self.flatten:
             return False
         for module in self.modules:
-            if module._forward_hooks or module._forward_pre_hooks or module._backward_hooks:
+            hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)  # pyright: ignore[reportPrivateUsage]
+            if any(hooks):
                 return False
         return True
 

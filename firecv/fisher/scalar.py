@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor
@@ -14,6 +14,7 @@ from firecv.fisher.shapes import check_shapes, shapes_from_tree, shapes_to_tree
 from firecv.tree import Tree
 
 
+@final
 @dataclass(frozen=True, eq=False)
 class Scalar:
     """One number, trace / d, standing for every direction alike.

@@ -20,6 +20,7 @@ from firecv.fisher.layers.convolution_kernels import (
     unfold,
     weight_gradients,
     weight_sums,
+    weight_total,
 )
 from firecv.fisher.layers.factor import Factor
 from firecv.fisher.layers.linear import sketch_of_gradients
@@ -176,16 +177,7 @@ class ConvolutionGradients:
         """Return the sum of all gradients with these output gradients."""
         weight = None
         if self.weight:
-            geometry = self.geometry
-            weight = torch.nn.grad.conv2d_weight(
-                self.x,
-                self._kernel_shape(),
-                delta,
-                geometry.stride,
-                0,
-                geometry.dilation,
-                geometry.groups,
-            ).reshape(self.weight_shape)
+            weight = weight_total(self.x, delta, self.geometry).reshape(self.weight_shape)
         return named(self.weight, self.bias, weight, delta.sum((0, 2, 3)) if self.bias else None)
 
     def _kernel_shape(self) -> tuple[int, ...]:

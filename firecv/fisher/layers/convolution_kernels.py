@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, cast
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.nn.grad import conv2d_input, conv2d_weight
 
 CHUNK_SAMPLES = 32
 THIN = 16
@@ -31,6 +32,13 @@ class Geometry:
 def weight_gradients(x: Tensor, delta: Tensor, geometry: Geometry) -> Tensor:
     """Return the weight gradient of every sample, (n, outputs, inputs per group, height, width)."""
     return cast(Tensor, _WeightGradients.apply(x, delta, geometry))
+
+
+def weight_total(x: Tensor, delta: Tensor, geometry: Geometry) -> Tensor:
+    """Return the sum of the samples' weight gradients, as autograd computes it."""
+    shape = (delta.shape[1], x.shape[1] // geometry.groups, *geometry.kernel)
+    settings = cast(Any, (geometry.stride, 0, geometry.dilation, geometry.groups))
+    return conv2d_weight(x, shape, delta, *settings)
 
 
 def weight_sums(x: Tensor, delta: Tensor, geometry: Geometry) -> tuple[Tensor, Tensor]:
@@ -106,10 +114,10 @@ class _WeightGradients(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             shape = (1, n * x.shape[1], *x.shape[2:])
             pulled = delta.reshape(1, n * n_outputs, *delta.shape[2:])
-            of_x = torch.nn.grad.conv2d_input(
-                shape, kernels, pulled, geometry.stride, 0, geometry.dilation, groups
-            ).reshape(x.shape)
-            of_x = _laid_out_like(x, of_x)
+            settings = cast(Any, (geometry.stride, 0, geometry.dilation, groups))
+            of_x = _laid_out_like(
+                x, conv2d_input(shape, kernels, pulled, *settings).reshape(x.shape)
+            )
         if ctx.needs_input_grad[1] and is_thin(x, geometry):
             patches, pulls = unfold(x, geometry)[:, 0], outputs[0].flatten(2)
             last = delta.stride(1) == 1  # channels are last

@@ -7,7 +7,7 @@ does not apply; the parameters then go through the fallback.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -41,7 +41,7 @@ class Site:
     def state(self, attribute: str, weights: Tree | None) -> Tensor:
         """Return a parameter or buffer as the captured pass used it."""
         name = f"{self.path}.{attribute}" if self.path else attribute
-        own = getattr(self.module, attribute)
+        own = cast(Tensor, getattr(self.module, attribute))
         return own if weights is None else weights.get(name, own)
 
 
