@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from firecv.models import Task, cnn, table_mlp
+from firecv.models import Task, table_mlp
 from firecv.seeding import derive_torch
 
 
@@ -185,25 +185,62 @@ def _tokens(high: int, *shape: int) -> Callable[[torch.Generator], Tensor]:
 MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[torch.Generator], Tensor], int]] = {
     "linear": (lambda: nn.Linear(3, 2), _inputs(5, 3), 2),
     "no_bias": (lambda: nn.Linear(3, 2, bias=False), _inputs(5, 3), 2),
-    "one_sample": (lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)), _inputs(1, 3), 2),
+    "one_sample": (
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2)),
+        _inputs(1, 3),
+        2,
+    ),
     "table": (lambda: table_mlp(4, 3, derive_torch(0, "w")), _inputs(6, 4), 3),
-    "inplace": (lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Linear(4, 2)), _inputs(5, 3), 2),
+    "inplace": (
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.ReLU(inplace=True), nn.Linear(4, 2)),
+        _inputs(5, 3),
+        2,
+    ),
     "cnn": (lambda: _narrow_cnn(), _inputs(3, 2, 7, 6), 3),
-    "strided": (lambda: nn.Sequential(
-        nn.Conv2d(6, 4, (3, 3), stride=(2, 3), padding=(1, 2), dilation=(2, 1)), nn.Tanh(),
-        nn.Flatten(), nn.LazyLinear(3)), _inputs(4, 6, 9, 8), 3),
-    "grouped": (lambda: nn.Sequential(
-        nn.Conv2d(4, 6, 3, groups=2, padding="same", padding_mode="circular"), nn.Tanh(),
-        nn.Conv2d(6, 6, 2, groups=6, bias=False), nn.Flatten(), nn.LazyLinear(2)),
-        _inputs(3, 4, 5, 5), 2),
-    "conv1d": (lambda: nn.Sequential(
-        nn.Conv1d(3, 4, 3, stride=2, padding=1, padding_mode="reflect"), nn.Tanh(),
-        nn.Conv1d(4, 2, 2, dilation=2), nn.Flatten(), nn.LazyLinear(2)), _inputs(4, 3, 9), 2),
-    "transposed": (lambda: nn.Sequential(
-        nn.ConvTranspose2d(2, 2, 2), nn.Tanh(), nn.Flatten(), nn.LazyLinear(2)),
-        _inputs(3, 2, 3, 3), 2),
-    "conv3d": (lambda: nn.Sequential(nn.Conv3d(1, 2, 2), nn.Flatten(), nn.LazyLinear(2)),
-               _inputs(3, 1, 3, 3, 3), 2),
+    "strided": (
+        lambda: nn.Sequential(
+            nn.Conv2d(6, 4, (3, 3), stride=(2, 3), padding=(1, 2), dilation=(2, 1)),
+            nn.Tanh(),
+            nn.Flatten(),
+            nn.LazyLinear(3),
+        ),
+        _inputs(4, 6, 9, 8),
+        3,
+    ),
+    "grouped": (
+        lambda: nn.Sequential(
+            nn.Conv2d(4, 6, 3, groups=2, padding="same", padding_mode="circular"),
+            nn.Tanh(),
+            nn.Conv2d(6, 6, 2, groups=6, bias=False),
+            nn.Flatten(),
+            nn.LazyLinear(2),
+        ),
+        _inputs(3, 4, 5, 5),
+        2,
+    ),
+    "conv1d": (
+        lambda: nn.Sequential(
+            nn.Conv1d(3, 4, 3, stride=2, padding=1, padding_mode="reflect"),
+            nn.Tanh(),
+            nn.Conv1d(4, 2, 2, dilation=2),
+            nn.Flatten(),
+            nn.LazyLinear(2),
+        ),
+        _inputs(4, 3, 9),
+        2,
+    ),
+    "transposed": (
+        lambda: nn.Sequential(
+            nn.ConvTranspose2d(2, 2, 2), nn.Tanh(), nn.Flatten(), nn.LazyLinear(2)
+        ),
+        _inputs(3, 2, 3, 3),
+        2,
+    ),
+    "conv3d": (
+        lambda: nn.Sequential(nn.Conv3d(1, 2, 2), nn.Flatten(), nn.LazyLinear(2)),
+        _inputs(3, 1, 3, 3, 3),
+        2,
+    ),
     "time": (lambda: Tokens(), _tokens(7, 4, 5), 3),
     "time_square": (lambda: Tokens(), _tokens(7, 5, 5), 3),
     "time_first": (lambda: Tokens(time_first=True), _tokens(7, 4, 6), 3),
@@ -213,30 +250,50 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[torch.Generator], Ten
     "outside": (lambda: OutsideUse(), _inputs(4, 3), 2),
     "bare": (lambda: Bare(), _inputs(4, 3), 2),
     "frozen": (_frozen, _inputs(4, 3), 2),
-    "group_norm": (lambda: nn.Sequential(
-        nn.Conv2d(2, 4, 2), nn.GroupNorm(2, 4), nn.Tanh(), nn.Flatten(), nn.LazyLinear(2)),
-        _inputs(3, 2, 4, 4), 2),
+    "group_norm": (
+        lambda: nn.Sequential(
+            nn.Conv2d(2, 4, 2), nn.GroupNorm(2, 4), nn.Tanh(), nn.Flatten(), nn.LazyLinear(2)
+        ),
+        _inputs(3, 2, 4, 4),
+        2,
+    ),
     "batch_norm": (_batch_norm, _inputs(4, 2, 4, 4), 3),
-    "batch_norm1d": (lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2)),
-                     _inputs(4, 3), 2),
-    "layer_norm": (lambda: nn.Sequential(nn.LayerNorm((2, 3)), nn.Flatten(), nn.Linear(6, 2)),
-                   _inputs(5, 2, 3), 2),
-    "own_layer": (lambda: nn.Sequential(nn.Linear(3, 4), Scale(4), nn.Tanh(), nn.Linear(4, 2)),
-                  _inputs(4, 3), 2),
-    "weight_norm": (lambda: nn.Sequential(
-        nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 2)),
-        _inputs(4, 3), 2),
-    "dropout": (lambda: nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.ReLU(), nn.Linear(4, 2)),
-                _inputs(4, 3), 2),
+    "batch_norm1d": (
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Tanh(), nn.Linear(4, 2)),
+        _inputs(4, 3),
+        2,
+    ),
+    "layer_norm": (
+        lambda: nn.Sequential(nn.LayerNorm((2, 3)), nn.Flatten(), nn.Linear(6, 2)),
+        _inputs(5, 2, 3),
+        2,
+    ),
+    "own_layer": (
+        lambda: nn.Sequential(nn.Linear(3, 4), Scale(4), nn.Tanh(), nn.Linear(4, 2)),
+        _inputs(4, 3),
+        2,
+    ),
+    "weight_norm": (
+        lambda: nn.Sequential(
+            nn.utils.parametrizations.weight_norm(nn.Linear(3, 4)), nn.Tanh(), nn.Linear(4, 2)
+        ),
+        _inputs(4, 3),
+        2,
+    ),
+    "dropout": (
+        lambda: nn.Sequential(nn.Linear(3, 4), nn.Dropout(0.5), nn.ReLU(), nn.Linear(4, 2)),
+        _inputs(4, 3),
+        2,
+    ),
     "attention": (lambda: Attention(), _inputs(3, 5, 4), 3),
     "recurrent": (lambda: Recurrent(), _inputs(3, 4, 3), 2),
     "folded": (lambda: Folded(), _inputs(4, 2, 3), 2),
     "learned": (lambda: Learned(), _inputs(4, 4, 3), 2),
     "learned_other": (lambda: Learned(), _inputs(3, 4, 3), 2),
-}  # fmt: skip
+}
 
 FALLBACK = {
-    "transposed", "conv3d", "tied", "outside", "bare", "own_layer", "weight_norm",
+    "transposed", "conv3d", "outside", "bare", "own_layer", "weight_norm",
     "attention", "recurrent", "folded", "learned", "learned_other",
 }  # fmt: skip
 """Cases that say they go through the fallback."""
@@ -263,6 +320,3 @@ def make_case(name: str, *, dtype: torch.dtype = torch.float64) -> Case:
     x = x.to(dtype) if x.is_floating_point() else x
     y = torch.randint(n_classes, (len(x),), generator=rng)
     return Case(Task(model), x, y)
-
-
-__all__ = ["FALLBACK", "MODELS", "Case", "cnn", "make_case"]

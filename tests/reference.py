@@ -47,9 +47,7 @@ def dense_fisher(task: Task, x: Tensor, y: Tensor, law: str = "empirical") -> Te
 def mean_gradient(task: Task, x: Tensor, y: Tensor) -> Tree:
     """Return the gradient of the mean loss by plain autograd."""
     params = task.parameters()
-    gradient = torch.autograd.grad(
-        task.loss((x, y)), list(params.values()), materialize_grads=True
-    )
+    gradient = torch.autograd.grad(task.loss((x, y)), list(params.values()), materialize_grads=True)
     return dict(zip(params, gradient, strict=True))
 
 

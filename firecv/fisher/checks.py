@@ -94,23 +94,19 @@ def check_finite_loss(loss: Tensor, task: Task, x: Tensor, weights: Tree | None)
         raise _where("the loss is", task, x, weights)
 
 
-def check_finite_trace(fisher: Fisher, layers: Sequence[LayerGradients]) -> None:
+def check_finite_fisher(fisher: Fisher, layers: Sequence[LayerGradients], x: Tensor) -> None:
     """Raise if the Fisher is NaN or infinite, naming the first layer with such a gradient.
 
-    No diagonal entry is negative, so the trace tells of every entry.
+    No diagonal entry is negative, so the trace tells of every one of them.
     """
     if not math.isfinite(fisher.trace().item()):
-        for layer in layers:
-            if not math.isfinite(layer.norms().sum().item()):
-                raise _overflow("gradient", next(iter(layer.shapes)))
-        check_finite_fisher(fisher)
-
-
-def check_finite_fisher(fisher: Fisher) -> None:
-    """Raise if an entry is NaN or infinite, naming its parameter."""
-    for name, value in fisher.to_tree().items():
-        if value.is_floating_point() and not _finite(value):
-            raise _overflow(f"{fisher.name} Fisher", name)
+        bad = [layer for layer in layers if not math.isfinite(layer.norms().sum().item())]
+        where = f"at {next(iter(bad[0].shapes))!r}" if bad else "in sum"
+        cause = "the input holds such values" if not _finite(x) else "that gradient overflowed"
+        raise NumericalError(
+            f"the gradient is NaN or infinite {where}: {cause}; check the inputs and the weights, "
+            f"or use float64"
+        )
 
 
 def _where(what: str, task: Task, x: Tensor, weights: Tree | None) -> NumericalError:
@@ -136,13 +132,6 @@ def _where(what: str, task: Task, x: Tensor, weights: Tree | None) -> NumericalE
     return NumericalError(
         f"{what} NaN or infinite, and {where} is the first place to hold such a value; check the "
         f"inputs, the learning rate and the weights"
-    )
-
-
-def _overflow(what: str, name: str) -> NumericalError:
-    return NumericalError(
-        f"the {what} is NaN or infinite at {name!r}: the gradient of that layer overflowed; check "
-        f"the inputs and the weights, or use float64"
     )
 
 

@@ -78,11 +78,10 @@ def estimate(
         for layers in micro_batch.passes():
             with torch.no_grad():
                 piece = structure.from_layers(layers)
+                checks.check_finite_fisher(piece, layers, micro_batch.done.x)
                 total = piece if total is None else total + piece
-    assert total is not None
-    result = total * (1 / n_samples)
-    checks.check_finite_fisher(result)
-    return result
+    assert total is not None  # an empty stream has raised
+    return total * (1 / n_samples)
 
 
 class Step(NamedTuple, Generic[F]):
@@ -178,7 +177,7 @@ def _in_one_pass(
             parts = [layer.total(1 / root_n) for layer in layers]
             gradient = {name: value for part in parts for name, value in part.items()}
             fisher = structure.from_layers(layers)
-        checks.check_finite_trace(fisher, layers)
+        checks.check_finite_fisher(fisher, layers, x)
     return Step(gradient, fisher, loss.detach())
 
 

@@ -118,7 +118,7 @@ class _WeightGradients(torch.autograd.Function):
             of_x = _laid_out_like(
                 x, conv2d_input(shape, kernels, pulled, *settings).reshape(x.shape)
             )
-        if ctx.needs_input_grad[1] and is_thin(x, geometry):
+        if ctx.needs_input_grad[1] and geometry.groups == 1 and is_thin(x, geometry):
             patches, pulls = unfold(x, geometry)[:, 0], outputs[0].flatten(2)
             last = delta.stride(1) == 1  # channels are last
             products = (patches.mT @ pulls.mT).mT if last else pulls @ patches

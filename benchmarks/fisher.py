@@ -1,0 +1,416 @@
+"""What a gradient with its Fisher costs, against a plain gradient and against other libraries.
+
+The plain step is the forward pass and ``torch.autograd.grad`` of the mean cross-entropy with
+respect to all parameters. Every ratio is one to the plain step of the same case, memory format
+and run: CPU time with one thread, wall time with two. Memory and errors are measured as well, and
+all is held against the bars the project set itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from peers import KRONECKER_PEERS, PEERS
+from timing import (
+    Row,
+    StepMemory,
+    in_fresh_process,
+    interleaved,
+    markdown,
+    metric_table,
+    peak_mb,
+    resident_mb,
+    settle_allocator,
+    short,
+    step_memory,
+    write_rows,
+)
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from firecv.fisher import (
+    Diagonal,
+    Kronecker,
+    LowRank,
+    differentiable_trace,
+    estimate,
+    gradient_and_fisher,
+)
+from firecv.models import Task, batches, cnn, federated_mlp, table_mlp
+from firecv.seeding import derive_torch
+
+CASES = ("mlp", "cnn", "cnn_channels_last", "table")
+STREAM = "stream"
+ROUNDS = {"mlp": 40, "cnn": 16, "cnn_channels_last": 16, "table": 80, STREAM: 12}
+QUICK_ROUNDS = 2
+THREADS = (1, 2)
+STREAM_IMAGES = 60_000
+STREAM_TIMED_IMAGES = 2_048
+STREAM_BATCH = 512
+PENALTY = 0.1
+PACKAGES = ("torch", "opacus", "backpack-for-pytorch", "nngeometry", "asdfghjkl")
+RESULTS = Path(__file__).parent / "results" / "fisher.json"
+
+METRICS = {
+    "diagonal_ratio": "gradient and diagonal Fisher, time over plain",
+    "lowrank_ratio": "gradient and low-rank Fisher of rank 50, ready to apply, time over plain",
+    "lowrank_apply_ratio": "product of that low-rank Fisher with a vector, time over plain",
+    "kronecker_ratio": "gradient and Kronecker factors, time over plain; firecv keeps a factor as "
+    "rows where they are fewer, the others write it out",
+    "kronecker_formed_ratio": "the same with every factor written out as a matrix",
+    "trace_step_ratio": "gradient of loss + 0.1 tr F, time over plain",
+    "estimate_seconds_ratio": "diagonal of many samples, time over an evaluation without gradient",
+    "peak_memory_mb": "peak resident memory of a warm step over the process before its first step, "
+    "MiB (stream: over the process with images and model, before the first batch)",
+    "step_memory_mb": "the same over the process just before that step, MiB: leaves out what "
+    "libraries load on first use",
+    "process_memory_mb": "peak resident memory of the whole process, MiB",
+    "estimate_memory_ratio": "process_memory_mb over that of an evaluation without gradient",
+    "max_relative_error": "diagonal in float64 against vmap: max |a - b| / max |b| over parameters",
+    "max_relative_error_float32": "diagonal in float32 against vmap in float32",
+    "gradient_max_relative_error": "gradient in float64 against autograd",
+}
+
+Tree = dict[str, Tensor]
+Key = tuple[str, str]
+"""Method and metric of a timed step."""
+
+
+class Setting(NamedTuple):
+    """A model in evaluation mode and one mini-batch."""
+
+    model: nn.Sequential
+    x: Tensor
+    y: Tensor
+
+    def plain(self) -> Tree:
+        """Return the gradient of the mean cross-entropy."""
+        names, parameters = zip(*self.model.named_parameters(), strict=True)
+        loss = cross_entropy(self.model(self.x), self.y)
+        return dict(zip(names, torch.autograd.grad(loss, parameters), strict=True))
+
+
+def setting(case: str, dtype: torch.dtype = torch.float32) -> Setting:
+    """Return model and data of a case, always the same.
+
+    Parameters
+    ----------
+    case : str
+        One of `CASES`.
+    dtype : torch.dtype
+        Type to which float32 weights and inputs are cast.
+    """
+    name = case.removesuffix("_channels_last")
+    weights, draws = derive_torch(0, name, "weights"), derive_torch(0, name, "data")
+    shapes = {"mlp": (128, 784), "cnn": (128, 1, 28, 28), "table": (500, 30)}
+    n_classes = 2 if name == "table" else 10
+    model: Any = {
+        "mlp": lambda: federated_mlp((784,), n_classes, weights),
+        "cnn": lambda: cnn((1, 28, 28), n_classes, weights),
+        "table": lambda: table_mlp(30, n_classes, weights),
+    }[name]()
+    x = torch.randn(shapes[name], generator=draws).to(dtype)
+    y = torch.randint(n_classes, (len(x),), generator=draws)
+    model = model.eval().to(dtype)
+    if case != name:
+        model = model.to(memory_format=torch.channels_last)
+        x = x.to(memory_format=torch.channels_last)
+    return Setting(model, x, y)
+
+
+def diagonal_step(method: str, given: Setting) -> Callable[[], Any]:
+    """Return the step of a method, ``() -> (gradient, diagonal)`` but for the plain one."""
+    if method == "plain":
+        return given.plain
+    if method == "firecv":
+        task, batch = Task(given.model), (given.x, given.y)
+        return lambda: gradient_and_fisher(Diagonal, task, batch)
+    return PEERS[method](*given)
+
+
+def timed_steps(given: Setting, peers: Sequence[str]) -> dict[Key, Callable[[], Any]]:
+    """Return every step to be timed, by method and metric."""
+    task, batch = Task(given.model), (given.x, given.y)
+    parameters = list(given.model.parameters())
+    gradient, lowrank, _ = gradient_and_fisher(LowRank, task, batch)
+
+    def formed() -> list[Tensor]:
+        pairs = gradient_and_fisher(Kronecker, task, batch).fisher.pairs.values()
+        return [side.matrix for pair in pairs for side in (pair.inputs, pair.outputs)]
+
+    def trace_step() -> tuple[Tensor, ...]:
+        live = differentiable_trace(task, *batch)
+        loss = cross_entropy(live.scores, given.y) + PENALTY * live.trace
+        return torch.autograd.grad(loss, parameters)
+
+    steps: dict[Key, Callable[[], Any]] = {
+        (method, "diagonal_ratio"): diagonal_step(method, given)
+        for method in ("plain", "firecv", *peers)
+    }
+    steps["firecv", "lowrank_ratio"] = lambda: gradient_and_fisher(LowRank, task, batch)
+    steps["firecv", "lowrank_apply_ratio"] = lambda: lowrank.matvec(gradient)
+    steps["firecv", "kronecker_ratio"] = lambda: gradient_and_fisher(Kronecker, task, batch)
+    for method in peers:
+        if method in KRONECKER_PEERS:
+            steps[method, "kronecker_ratio"] = KRONECKER_PEERS[method](*given)
+    steps["firecv", "kronecker_formed_ratio"] = formed
+    steps["firecv", "trace_step_ratio"] = trace_step
+    return steps
+
+
+def time_rows(case: str, peers: Sequence[str], rounds: int) -> list[Row]:
+    """Return the ratios of one case."""
+    rows: list[Row] = []
+    for threads in THREADS:
+        say(f"{case}: {rounds} rounds with {threads} thread(s)")
+        seconds = interleaved(timed_steps(setting(case), peers), rounds, threads)
+        plain = seconds["plain", "diagonal_ratio"]
+        rows += [Row(case, *key, threads, value / plain) for key, value in seconds.items()]
+    return rows
+
+
+def memory_rows(case: str, methods: Sequence[str]) -> list[Row]:
+    """Return the peak memory of every method in one case."""
+    rows: list[Row] = []
+    for method in methods:
+        say(f"{case}: memory of {method}")
+        found = in_fresh_process(memory_of, case, method)
+        rows.append(Row(case, method, "peak_memory_mb", 1, found.over_start))
+        if method in ("plain", "firecv"):  # the others keep gradients from step to step
+            rows.append(Row(case, method, "step_memory_mb", 1, found.over_warm))
+    return rows
+
+
+def memory_of(case: str, method: str) -> StepMemory:
+    """Return the peak memory of one method's diagonal, in this process."""
+    quieten()
+    return step_memory(diagonal_step(method, setting(case)))
+
+
+def error_rows(case: str, peers: Sequence[str]) -> list[Row]:
+    """Return the errors of gradients and diagonals in one case."""
+    say(f"{case}: errors")
+    torch.set_num_threads(1)
+    given = setting(case, torch.float64)
+    _, reference = diagonal_step("vmap", given)()
+    gradient, fisher, _ = diagonal_step("firecv", given)()
+    errors = {("firecv", "max_relative_error"): relative_error(fisher.entries, reference)}
+    for method in peers:
+        if method != "vmap":
+            _, diagonal = diagonal_step(method, given)()
+            errors[method, "max_relative_error"] = relative_error(diagonal, reference)
+    errors["firecv", "gradient_max_relative_error"] = relative_error(gradient, given.plain())
+    if case != "cnn_channels_last":  # there single precision decides ties of ReLU and pooling
+        single = setting(case)
+        entries = diagonal_step("firecv", single)().fisher.entries
+        error = relative_error(entries, diagonal_step("vmap", single)()[1])
+        errors["firecv", "max_relative_error_float32"] = error
+    return [Row(case, *key, 1, value) for key, value in errors.items()]
+
+
+def relative_error(values: Tree, reference: Tree) -> float:
+    """Return the largest over parameters of max |a - b| / max |b|."""
+    assert values.keys() == reference.keys()
+    return max(
+        ((values[name] - b).abs().max() / b.abs().max()).item() for name, b in reference.items()
+    )
+
+
+def stream_steps(n_images: int) -> dict[str, Callable[[], Any]]:
+    """Return a plain evaluation and an estimate of the diagonal of the same images."""
+    draws = derive_torch(0, STREAM)
+    x = torch.rand(n_images, 1, 28, 28, generator=draws)
+    y = torch.randint(10, (n_images,), generator=draws)
+    model = setting("cnn").model
+    task = Task(model)
+
+    def evaluation() -> float:
+        with torch.no_grad():
+            parts = batches(x, y, STREAM_BATCH)
+            return sum(cross_entropy(model(a), b, reduction="sum").item() for a, b in parts)
+
+    def diagonal() -> Diagonal:
+        return estimate(Diagonal, task, batches(x, y, STREAM_BATCH), law="empirical")
+
+    return {"plain_evaluation": evaluation, "firecv": diagonal}
+
+
+def stream_memory(method: str, n_images: int) -> tuple[float, float]:
+    """Return the peak memory of this process, over its start and whole."""
+    step = stream_steps(n_images)[method]
+    start = resident_mb()
+    step()
+    return peak_mb() - start, peak_mb()
+
+
+def stream_rows(rounds: int, n_images: int) -> list[Row]:
+    """Return memory and time of a Fisher of many samples against their plain evaluation."""
+    rows: list[Row] = []
+    whole: dict[str, float] = {}
+    for method in ("plain_evaluation", "firecv"):
+        say(f"{STREAM}: memory of {method}")
+        over_start, whole[method] = in_fresh_process(stream_memory, method, n_images)
+        rows.append(Row(STREAM, method, "peak_memory_mb", 1, over_start))
+        rows.append(Row(STREAM, method, "process_memory_mb", 1, whole[method]))
+    ratio = whole["firecv"] / whole["plain_evaluation"]
+    rows.append(Row(STREAM, "firecv", "estimate_memory_ratio", 1, ratio))
+    for threads in THREADS:
+        say(f"{STREAM}: {rounds} rounds with {threads} thread(s)")
+        seconds = interleaved(stream_steps(STREAM_TIMED_IMAGES), rounds, threads)
+        ratio = seconds["firecv"] / seconds["plain_evaluation"]
+        rows.append(Row(STREAM, "firecv", "estimate_seconds_ratio", threads, ratio))
+    return rows
+
+
+class Bar(NamedTuple):
+    """A limit and what was measured, None if it was not."""
+
+    text: str
+    limit: float
+    value: float | None
+
+    def verdict(self) -> str:
+        """Return how it went; the limit itself is still met."""
+        if self.value is None:
+            return "not measured"
+        return "met" if self.value <= self.limit else "MISSED"
+
+
+LIMITS = [
+    ("diagonal_ratio", {"mlp": 1.55, "cnn": 1.3, "cnn_channels_last": 1.2, "table": 1.3}),
+    ("lowrank_ratio", {"mlp": 1.9, "cnn": 1.7}),
+    ("kronecker_ratio", {"mlp": 1.6, "cnn": 1.6}),
+    ("trace_step_ratio", {"mlp": 2.3, "cnn": 2.3}),
+    ("max_relative_error", dict.fromkeys(CASES, 1e-12)),
+    ("max_relative_error_float32", dict.fromkeys(("mlp", "cnn", "table"), 1e-5)),
+    ("estimate_memory_ratio", {STREAM: 1.3}),
+]
+"""Largest value of firecv with one thread, by metric and case."""
+MEMORY_LIMIT = 1.3
+
+
+def bars(rows: Iterable[Row]) -> list[Bar]:
+    """Return all bars with their values."""
+    values = {row[:3]: row.value for row in rows if row.threads == 1}
+    found = [
+        Bar(f"{metric}, {case}", limit, values.get((case, "firecv", metric)))
+        for metric, limits in LIMITS
+        for case, limit in limits.items()
+    ]
+    for case in CASES:
+        times = {m: values[case, m, "diagonal_ratio"] for m in PEERS if in_(values, case, m)}
+        ours = values.get((case, "firecv", "diagonal_ratio"))
+        best = min(times, key=times.__getitem__, default=None)
+        value = ours / times[best] if ours is not None and best is not None else None
+        found.append(Bar(f"diagonal time over fastest peer's ({best}), {case}", 1.0, value))
+    for case in ("mlp", "cnn"):
+        ours, plain = (values.get((case, m, "peak_memory_mb")) for m in ("firecv", "plain"))
+        value = ours / plain if ours is not None and plain is not None else None
+        found.append(Bar(f"peak_memory_mb over plain's, {case}", MEMORY_LIMIT, value))
+    return found
+
+
+def in_(values: dict[tuple[str, str, str], float], case: str, method: str) -> bool:
+    """Tell whether a method's diagonal was timed."""
+    return (case, method, "diagonal_ratio") in values
+
+
+def report(rows: Sequence[Row]) -> str:
+    """Return all tables as Markdown."""
+    parts = [
+        f"## {metric}: {text}\n\n{metric_table(rows, metric)}"
+        for metric, text in METRICS.items()
+        if any(row.metric == metric for row in rows)
+    ]
+    lines = [
+        [bar.text, short(bar.limit), "-" if bar.value is None else short(bar.value), bar.verdict()]
+        for bar in bars(rows)
+    ]
+    parts.append("## Bars, with one thread\n\n" + markdown(["bar", "at most", "value", ""], lines))
+    return "\n\n".join(parts)
+
+
+def installed_peers() -> list[str]:
+    """Return the peers that can be used, and say which cannot."""
+    found: list[str] = []
+    for name, factory in PEERS.items():
+        try:
+            factory(*setting("table"))
+        except ImportError as error:
+            print(f"{name} is left out: {error}")
+        else:
+            found.append(name)
+    return found
+
+
+def versions() -> str:
+    """Return the versions of Python and of all libraries compared."""
+    parts = [f"Python {platform.python_version()}"]
+    for package in PACKAGES:
+        try:
+            parts.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(parts)
+
+
+def quieten() -> None:
+    """Silence warnings: those of the peers concern their own use of torch."""
+    warnings.filterwarnings("ignore")
+
+
+def say(text: str) -> None:
+    """Say on standard error what is being done."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Return the command line's options."""
+    parser = argparse.ArgumentParser(
+        description="Time, memory and error of gradient and Fisher against other libraries.",
+        epilog="examples:\n"
+        "  python benchmarks/fisher.py                      all, about 10 minutes\n"
+        "  python benchmarks/fisher.py --quick              does everything still run?\n"
+        "  python benchmarks/fisher.py --cases mlp table --output some.json",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--quick", action="store_true", help="few rounds; writes no file by itself")
+    parser.add_argument(
+        "--cases", nargs="+", choices=[*CASES, STREAM], help="only these; writes no file by itself"
+    )
+    parser.add_argument("--output", type=Path, help=f"JSON file (default: results/{RESULTS.name})")
+    return parser.parse_args(arguments)
+
+
+def main() -> None:
+    """Measure, print tables and write rows."""
+    options = parse()
+    quieten()
+    settle_allocator()
+    print(versions())
+    peers, rows = installed_peers(), list[Row]()
+    for case in options.cases or [*CASES, STREAM]:
+        rounds = QUICK_ROUNDS if options.quick else ROUNDS[case]
+        if case == STREAM:
+            n_images = STREAM_TIMED_IMAGES if options.quick else STREAM_IMAGES
+            rows += stream_rows(rounds, n_images)
+            continue
+        rows += error_rows(case, peers) + time_rows(case, peers, rounds)
+        rows += memory_rows(case, ["plain", "firecv", *([] if options.quick else peers)])
+    print(f"\n{report(rows)}")
+    output = options.output or (None if options.quick or options.cases else RESULTS)
+    if output is not None:
+        write_rows(output, rows)
+        say(f"wrote {len(rows)} rows")
+
+
+if __name__ == "__main__":
+    main()
