@@ -72,7 +72,7 @@ class ConvolutionGradients:
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""
-        if torch.is_grad_enabled() and self.delta.requires_grad:
+        if torch.is_grad_enabled() and (self.delta.requires_grad or self.x.requires_grad):
             return SampleGradients(self.materialise()).squares()
         return self.total_and_squares(1.0)[1]
 
