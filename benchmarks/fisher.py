@@ -9,17 +9,19 @@ all is held against the bars the project set itself.
 from __future__ import annotations
 
 import argparse
+import os
 import platform
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import torch
 from peers import KRONECKER_PEERS, PEERS
 from timing import (
+    Bystanders,
     Row,
     StepMemory,
     in_fresh_process,
@@ -49,7 +51,9 @@ from firecv.seeding import derive_torch
 
 CASES = ("mlp", "cnn", "cnn_channels_last", "table")
 STREAM = "stream"
-ROUNDS = {"mlp": 40, "cnn": 16, "cnn_channels_last": 16, "table": 80, STREAM: 12}
+SECONDS = {"mlp": 45.0, "cnn": 75.0, "cnn_channels_last": 75.0, "table": 25.0, STREAM: 25.0}
+"""Time for the rounds with one thread; those with two, for which no bar is set, get half."""
+ROUNDS = 10
 QUICK_ROUNDS = 2
 THREADS = (1, 2)
 STREAM_IMAGES = 60_000
@@ -79,6 +83,7 @@ METRICS = {
     "gradient_max_relative_error": "gradient in float64 against autograd",
 }
 
+T = TypeVar("T")
 Tree = dict[str, Tensor]
 Key = tuple[str, str]
 """Method and metric of a timed step."""
@@ -166,15 +171,23 @@ def timed_steps(given: Setting, peers: Sequence[str]) -> dict[Key, Callable[[], 
     return steps
 
 
-def time_rows(case: str, peers: Sequence[str], rounds: int) -> list[Row]:
+def time_rows(case: str, peers: Sequence[str], quick: bool) -> list[Row]:
     """Return the ratios of one case."""
     rows: list[Row] = []
     for threads in THREADS:
-        say(f"{case}: {rounds} rounds with {threads} thread(s)")
-        seconds = interleaved(timed_steps(setting(case), peers), rounds, threads)
+        seconds = timed(case, timed_steps(setting(case), peers), threads, quick)
         plain = seconds["plain", "diagonal_ratio"]
         rows += [Row(case, *key, threads, value / plain) for key, value in seconds.items()]
     return rows
+
+
+def timed(
+    case: str, steps: dict[T, Callable[[], Any]], threads: int, quick: bool
+) -> dict[T, float]:
+    """Return the median seconds of every step of a case."""
+    say(f"{case}: times with {threads} thread(s)")
+    rounds, seconds = (QUICK_ROUNDS, 0.0) if quick else (ROUNDS, SECONDS[case] / threads)
+    return interleaved(steps, rounds, seconds, threads)
 
 
 def memory_rows(case: str, methods: Sequence[str]) -> list[Row]:
@@ -251,8 +264,9 @@ def stream_memory(method: str, n_images: int) -> tuple[float, float]:
     return peak_mb() - start, peak_mb()
 
 
-def stream_rows(rounds: int, n_images: int) -> list[Row]:
+def stream_rows(quick: bool) -> list[Row]:
     """Return memory and time of a Fisher of many samples against their plain evaluation."""
+    n_images = STREAM_TIMED_IMAGES if quick else STREAM_IMAGES
     rows: list[Row] = []
     whole: dict[str, float] = {}
     for method in ("plain_evaluation", "firecv"):
@@ -263,8 +277,7 @@ def stream_rows(rounds: int, n_images: int) -> list[Row]:
     ratio = whole["firecv"] / whole["plain_evaluation"]
     rows.append(Row(STREAM, "firecv", "estimate_memory_ratio", 1, ratio))
     for threads in THREADS:
-        say(f"{STREAM}: {rounds} rounds with {threads} thread(s)")
-        seconds = interleaved(stream_steps(STREAM_TIMED_IMAGES), rounds, threads)
+        seconds = timed(STREAM, stream_steps(STREAM_TIMED_IMAGES), threads, quick)
         ratio = seconds["firecv"] / seconds["plain_evaluation"]
         rows.append(Row(STREAM, "firecv", "estimate_seconds_ratio", threads, ratio))
     return rows
@@ -396,16 +409,16 @@ def main() -> None:
     quieten()
     settle_allocator()
     print(versions())
+    bystanders = Bystanders()
     peers, rows = installed_peers(), list[Row]()
     for case in options.cases or [*CASES, STREAM]:
-        rounds = QUICK_ROUNDS if options.quick else ROUNDS[case]
         if case == STREAM:
-            n_images = STREAM_TIMED_IMAGES if options.quick else STREAM_IMAGES
-            rows += stream_rows(rounds, n_images)
+            rows += stream_rows(options.quick)
             continue
-        rows += error_rows(case, peers) + time_rows(case, peers, rounds)
+        rows += error_rows(case, peers) + time_rows(case, peers, options.quick)
         rows += memory_rows(case, ["plain", "firecv", *([] if options.quick else peers)])
     print(f"\n{report(rows)}")
+    print(f"\nOther processes kept {bystanders.cores():.2f} of {os.cpu_count()} cores busy.")
     output = options.output or (None if options.quick or options.cases else RESULTS)
     if output is not None:
         write_rows(output, rows)

@@ -52,7 +52,11 @@ def settle_allocator() -> None:
 
 
 def interleaved(
-    steps: dict[T, Callable[[], object]], rounds: int, threads: int, seed: int = 0
+    steps: dict[T, Callable[[], object]],
+    rounds: int,
+    seconds: float,
+    threads: int,
+    seed: int = 0,
 ) -> dict[T, float]:
     """Return the median seconds per call of every step.
 
@@ -65,7 +69,9 @@ def interleaved(
     steps : dict
         What to call, by any key.
     rounds : int
-        Number of turns of each step.
+        Least number of rounds.
+    seconds : float
+        More rounds follow until so much time has passed.
     threads : int
         Threads of torch. One thread is timed by CPU time, on which other processes have little
         influence, more by wall time.
@@ -82,7 +88,9 @@ def interleaved(
     calls = {key: _calls_per_sample(step, clock) for key, step in steps.items()}
     samples: dict[T, list[float]] = {key: [] for key in steps}
     order, rng = list(steps), random.Random(seed)
-    for _ in range(rounds):
+    end = time.monotonic() + seconds
+    while rounds > 0 or time.monotonic() < end:
+        rounds -= 1
         rng.shuffle(order)
         for key in order:
             steps[key]()
@@ -102,6 +110,25 @@ def _seconds(step: Callable[[], object], calls: int, clock: Callable[[], float])
     for _ in range(calls):
         step()
     return (clock() - start) / calls
+
+
+class Bystanders:
+    """Watches what other processes take of the machine from now on."""
+
+    def __init__(self) -> None:
+        self.start, self.used = time.monotonic(), self._others()
+
+    def cores(self) -> float:
+        """Return the mean number of cores that others kept busy."""
+        return (self._others() - self.used) / (time.monotonic() - self.start)
+
+    @staticmethod
+    def _others() -> float:
+        """Return the CPU seconds of all but this process and its finished children."""
+        fields = Path("/proc/stat").read_text().splitlines()[0].split()[1:9]
+        user, nice, system, _idle, _waiting, *rest = (int(field) for field in fields)
+        busy = (user + nice + system + sum(rest)) / os.sysconf("SC_CLK_TCK")
+        return busy - sum(os.times()[:4])
 
 
 def resident_mb() -> float:

@@ -106,27 +106,21 @@ class LowRank:
     @cached_property
     def vectors(self) -> Tree:
         """The u_j written out, each entry of shape (n_vectors, *parameter)."""
-        first = self.layers[0]
-        if len(self.layers) == 1 and isinstance(first, SampleGradients):
-            c = self.coefficients
-            return {n: torch.tensordot(c.T, g, dims=1) for n, g in first.gradients.items()}
-        columns = [self._combine_samples(column) for column in self.coefficients.T]
-        return {name: torch.stack([column[name] for column in columns]) for name in columns[0]}
+        return self._combine(torch.eye(self.coefficients.shape[1]).to(self.coefficients))
 
     def matvec(self, v: Tree) -> Tree:
         """Return F v."""
-        return self._combine(self._project(v))
+        return self._sum(self._project(v))
 
     def resolvent(self, v: Tree, t: float | Tree) -> Tree:
         """Return (I + t F)^-1 v by the Woodbury identity."""
         if not isinstance(t, dict):
-            return tree.sub(v, self._combine(self._project(v) * (t / (1 + t * self.values))))
+            return tree.sub(v, self._sum(self._project(v) * (t / (1 + t * self.values))))
         tree.check_match(v, t)
         scaled = SampleGradients({name: u * t[name].sqrt() for name, u in self.vectors.items()})
         inner = scaled.gram() + torch.eye(len(self.values)).to(self.values)
         coefficients = torch.linalg.solve(inner, self._project(v))
-        pulled = SampleGradients(self.vectors).combine(coefficients)
-        return tree.sub(v, tree.mul(t, pulled))
+        return tree.sub(v, tree.mul(t, self._sum(coefficients)))
 
     def diagonal(self) -> Tree:
         """Return the diagonal."""
@@ -150,10 +144,14 @@ class LowRank:
         )
         rank = max(self.rank, other.rank)
         values, vectors = _leading(gram, rank)
-        both = SampleGradients({n: torch.cat([u, others[n]]) for n, u in mine.items()})
-        joint = LowRank([both], vectors, values, rank)
-        identity = torch.eye(len(values)).to(values)
-        return LowRank([SampleGradients(joint.vectors)], identity, values, rank)
+        first, second = vectors.split([self.values.shape[0], other.values.shape[0]])
+        joint = {
+            name: torch.addmm(second.T @ others[name].flatten(1), first.T, u.flatten(1)).unflatten(
+                1, u.shape[1:]
+            )
+            for name, u in mine.items()
+        }
+        return LowRank([SampleGradients(joint)], torch.eye(len(values)).to(values), values, rank)
 
     def __mul__(self, factor: float) -> "LowRank":
         """Return the product with a number."""
@@ -183,13 +181,13 @@ class LowRank:
         products = torch.stack([layer.project(v) for layer in self.layers]).sum(0)
         return self.coefficients.T @ products
 
-    def _combine(self, coefficients: Tensor) -> Tree:
+    def _sum(self, coefficients: Tensor) -> Tree:
         """Return sum_j c_j u_j."""
-        return self._combine_samples(self.coefficients @ coefficients)
+        return {n: value[0] for n, value in self._combine(coefficients.unsqueeze(1)).items()}
 
-    def _combine_samples(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i."""
-        parts = [layer.combine(coefficients) for layer in self.layers]
+    def _combine(self, coefficients: Tensor) -> Tree:
+        """Return sums of the u_j, one for every column of coefficients."""
+        parts = [layer.combine(self.coefficients @ coefficients) for layer in self.layers]
         return {name: value for part in parts for name, value in part.items()}
 
 

@@ -61,7 +61,7 @@ class LayerGradients(Protocol):
         ...
 
     def combine(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i for `coefficients` of shape (n_samples,)."""
+        """Return sum_i C_ij g_i, (n_sums, *parameter), for C of shape (n_samples, n_sums)."""
         ...
 
     def materialise(self) -> Tree:

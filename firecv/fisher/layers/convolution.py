@@ -129,8 +129,9 @@ class ConvolutionGradients:
         return result
 
     def combine(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i."""
-        return self._sum(self.delta * coefficients[:, None, None, None])
+        """Return sum_i C_ij g_i."""
+        columns = [self._sum(self.delta * c[:, None, None, None]) for c in coefficients.T]
+        return {name: torch.stack([column[name] for column in columns]) for name in self.shapes}
 
     def materialise(self) -> Tree:
         """Return all g_i; differentiable at the price of two convolutions."""

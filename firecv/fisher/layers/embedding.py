@@ -86,8 +86,9 @@ class EmbeddingGradients:
         return zeros.index_add(0, self.samples, products)
 
     def combine(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i."""
-        return self._scatter(self.values * coefficients[self.samples, None])
+        """Return sum_i C_ij g_i."""
+        columns = [self.values * column[self.samples, None] for column in coefficients.T]
+        return {self.weight: torch.stack([self._scatter(c)[self.weight] for c in columns])}
 
     def materialise(self) -> Tree:
         """Return all g_i."""

@@ -62,7 +62,11 @@ class LinearGradients:
 
     def total(self, factor: float = 1.0) -> Tree:
         """Return `factor` times sum_i g_i."""
-        return self._sum(self.delta if factor == 1 else self.delta * factor)
+        a, delta = self.a, self.delta if factor == 1 else self.delta * factor
+        if a.ndim > 2:
+            a, delta = a.flatten(0, 1), delta.flatten(0, 1)
+        weight = delta.T @ a if self.weight else None
+        return named(self.weight, self.bias, weight, delta.sum(0) if self.bias else None)
 
     def squares(self) -> Tree:
         """Return sum_i g_i * g_i."""
@@ -121,8 +125,17 @@ class LinearGradients:
         return (outputs * self.delta).flatten(1).sum(1)
 
     def combine(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i."""
-        return self._sum(self.delta * coefficients.reshape(-1, *[1] * (self.delta.ndim - 1)))
+        """Return sum_i C_ij g_i, all of them in one product."""
+        a, delta = self._positions()
+        scaled = (
+            delta.unsqueeze(2) * coefficients[:, None, :, None]
+        )  # (n, positions, sums, outputs)
+        scaled = scaled.flatten(0, 1)
+        weight = None
+        if self.weight:
+            weight = scaled.flatten(1).T @ a.flatten(0, 1)
+            weight = weight.unflatten(0, (coefficients.shape[1], -1))
+        return named(self.weight, self.bias, weight, scaled.sum(0) if self.bias else None)
 
     def materialise(self) -> Tree:
         """Return all g_i."""
@@ -168,14 +181,6 @@ class LinearGradients:
         for a, delta in zip(self.a.split(size), self.delta.split(size), strict=True):
             result = result + (delta.mT @ a).square().sum(0)
         return result
-
-    def _sum(self, delta: Tensor) -> Tree:
-        """Return the sum of all gradients with these output gradients."""
-        a = self.a
-        if a.ndim > 2:
-            a, delta = a.flatten(0, 1), delta.flatten(0, 1)
-        weight = delta.T @ a if self.weight else None
-        return named(self.weight, self.bias, weight, delta.sum(0) if self.bias else None)
 
     def _input_products(self, products: Tensor) -> Tensor:
         """Return inner products of inputs, the constant input of the bias included."""

@@ -53,11 +53,8 @@ class SampleGradients:
         return torch.stack(products).sum(0)
 
     def combine(self, coefficients: Tensor) -> Tree:
-        """Return sum_i c_i g_i."""
-        return {
-            name: (coefficients @ g.flatten(1)).reshape(g.shape[1:])
-            for name, g in self.gradients.items()
-        }
+        """Return sum_i C_ij g_i."""
+        return {n: torch.tensordot(coefficients.T, g, dims=1) for n, g in self.gradients.items()}
 
     def materialise(self) -> Tree:
         """Return all g_i."""

@@ -43,7 +43,7 @@ def test_every_operation_equals_the_written_out_one(name: str) -> None:
                 n: torch.randn(s, generator=rng, dtype=torch.float64)
                 for n, s in plain.shapes.items()
             }
-            c = torch.randn(plain.n_samples, generator=rng, dtype=torch.float64)
+            c = torch.randn(plain.n_samples, 2, generator=rng, dtype=torch.float64)
             close(layer.total(), plain.total())
             close(layer.total(0.3), plain.total(0.3))
             close(layer.squares(), plain.squares())
