@@ -1,10 +1,10 @@
 """The demonstration: which fragments of a data set differ from its validation set.
 
-Run it as ``python -m firecv.demo``. The validation set's labels serve to print its accuracy only.
+Run it as ``python -m firecv.demo``. Fishers are estimated without labels; those of the validation
+set serve to deal out its classes evenly and to print its accuracy.
 """
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,29 +24,36 @@ from firecv.seeding import derive, derive_torch
 SEED, N_EPOCHS, BATCH_SIZE = 0, 12, 128
 N_BLOCKS, N_SPLITS = 12, 100
 PICTURE = Path("demo", "fisher.png")
+VALIDATION = "validation set"
 LAYERS = ("convolution 1", "convolution 2", "linear 1", "linear 2", "output")
 
-Images = NDArray[np.float32]
-Rows = NDArray[np.int64]
+
+class Shift(NamedTuple):
+    """What is done to every image of a fragment; by default nothing."""
+
+    degrees: float = 0
+    blur: float = 0
+    noise: float = 0
+
+    def __call__(self, x: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """Return images of shape (n, 1, height, width), turned, blurred and with noise."""
+        x = np.asarray(ndimage.rotate(x, self.degrees, axes=(2, 3), reshape=False, order=1))
+        x = np.asarray(ndimage.gaussian_filter(x, (0, 0, self.blur, self.blur)))
+        return np.clip(x + rng.normal(0, self.noise, x.shape), 0, 1)
 
 
-def rotated(degrees: float) -> Callable[[Images, np.random.Generator], Images]:
-    """Return the shift that turns every image by the same angle."""
-    return lambda x, rng: ndimage.rotate(x, degrees, axes=(2, 3), reshape=False, order=1)
-
-
-FRAGMENTS: dict[str, Callable[[Images, np.random.Generator], Images]] = {
-    "as validation, 1": lambda x, rng: x,
-    "as validation, 2": lambda x, rng: x,
-    "rotated 30 deg": rotated(30),
-    "rotated 60 deg": rotated(60),
-    "blurred": lambda x, rng: ndimage.gaussian_filter(x, (0, 0, 1, 1)),
-    "noisy": lambda x, rng: np.clip(x + rng.normal(0, 0.3, x.shape), 0, 1).astype(np.float32),
+FRAGMENTS = {
+    "as validation, 1": Shift(),
+    "as validation, 2": Shift(),
+    "rotated 30 deg": Shift(degrees=30),
+    "rotated 60 deg": Shift(degrees=60),
+    "blurred": Shift(blur=1),
+    "noisy": Shift(noise=0.3),
 }
 
 
 class Finding(NamedTuple):
-    """What is found on one fragment; `distances` from the validation set are by layer."""
+    """What is found on one set of samples; distances from the validation set are by layer."""
 
     n_samples: int
     accuracy: float
@@ -59,32 +66,32 @@ class Finding(NamedTuple):
         return sum(self.distances.values())
 
 
-def digits(seed: int) -> tuple[dict[str, Batch], Batch]:
-    """Return the fragments by name, and the validation set, a fifth of all images.
+def digits(seed: int) -> dict[str, Batch]:
+    """Return fragments of the digits by name, and last the validation set, a fifth of all.
 
-    Classes are dealt out evenly, so that fragments differ in their images only.
+    Classes are dealt out evenly, so that only the images differ.
     """
-    bunch = load_digits()
-    x = np.asarray(bunch.images, np.float32)[:, None] / 16  # (n, 1, 8, 8)
-    y = np.asarray(bunch.target, np.int64)
+    flat, labels = load_digits(return_X_y=True)
+    x = np.asarray(flat, np.float64).reshape(-1, 1, 8, 8) / 16
+    y = np.asarray(labels, np.int64)
 
-    def deal(rows: Rows, n_hands: int, name: str) -> list[Rows]:
+    def deal(rows: NDArray[np.int64], n_hands: int, name: str) -> list[NDArray[np.int64]]:
         rows = derive(seed, name).permutation(rows)
         rows = rows[np.argsort(y[rows], kind="stable")]
         return [rows[hand::n_hands] for hand in range(n_hands)]
 
     validation, *rest = deal(np.arange(len(y)), 5, "validation")
     hands = deal(np.concatenate(rest), len(FRAGMENTS), "fragments")
-    fragments: dict[str, Batch] = {}
-    for (name, shift), rows in zip(FRAGMENTS.items(), hands, strict=True):
-        shifted = shift(x[rows], derive(seed, "shift", name))
-        fragments[name] = torch.from_numpy(shifted), torch.from_numpy(y[rows])
-    return fragments, (torch.from_numpy(x[validation]), torch.from_numpy(y[validation]))
+    sets = {
+        name: (shift(x[rows], derive(seed, "shift", name)), y[rows])
+        for (name, shift), rows in zip(FRAGMENTS.items(), hands, strict=True)
+    } | {VALIDATION: (x[validation], y[validation])}
+    return {name: (torch.tensor(x).float(), torch.tensor(y)) for name, (x, y) in sets.items()}
 
 
-def train(fragments: dict[str, Batch], seed: int, n_epochs: int) -> Task:
+def train(fragments: list[Batch], seed: int, n_epochs: int) -> Task:
     """Return the small convolutional network, trained on all fragments together."""
-    x, y = (torch.cat(parts) for parts in zip(*fragments.values(), strict=True))
+    x, y = (torch.cat(parts) for parts in zip(*fragments, strict=True))
     task = Task(cnn((1, 8, 8), 10, derive_torch(seed, "weights")).eval())
     optimiser = torch.optim.Adam(task.parameters().values(), lr=1e-3)
     order = derive_torch(seed, "order")
@@ -96,64 +103,66 @@ def train(fragments: dict[str, Batch], seed: int, n_epochs: int) -> Task:
             loss.backward()
             optimiser.step()
         end = "\r" if sys.stdout.isatty() and epoch < n_epochs else "\n"
-        print(f"Training: epoch {epoch:2} of {n_epochs}, loss {loss.item():.2f}", end=end)
+        print(
+            f"Training: epoch {epoch:2} of {n_epochs}, loss {loss.item():.2f}", end=end, flush=True
+        )
     return task
 
 
 def compare(
-    task: Task, fragments: dict[str, Batch], validation: Batch, seed: int
-) -> tuple[dict[str, Finding], Finding, list[float]]:
-    """Return findings on the fragments, on the validation set, and distances between its halves."""
+    task: Task, sets: dict[str, Batch], seed: int
+) -> tuple[dict[str, Finding], list[float]]:
+    """Return what is found on each set, and distances between halves of the validation set."""
 
     def fisher(x: Tensor) -> Diagonal:
         return estimate(Diagonal, task, batches(x), law="exact")
 
-    def accuracy(x: Tensor, y: Tensor) -> float:
-        return (task.scores(x).argmax(1) == y).double().mean().item()
+    def even_mix(fishers: list[Diagonal]) -> Diagonal:
+        return mix(fishers, [1.0] * len(fishers))
 
     # Diagonals mix exactly, so blocks estimated once give the whole and any halves of it.
-    x, y = validation
+    x = sets[VALIDATION][0]  # sorted by class, so that blocks have even classes as fragments do
+    blocks = [fisher(x[block::N_BLOCKS]) for block in range(N_BLOCKS)]
+    whole = even_mix(blocks)
     rng = derive(seed, "halves")
-    blocks = [fisher(x[rows]) for rows in np.split(rng.permutation(len(x)), N_BLOCKS)]
     halves: list[float] = []
     for _ in range(N_SPLITS):
-        first, second = np.split(rng.permutation(N_BLOCKS), 2)
-        a, b = (mix([blocks[i] for i in half], [1.0] * len(half)) for half in (first, second))
+        split = np.split(rng.permutation(N_BLOCKS), 2)
+        a, b = (even_mix([blocks[block] for block in half]) for half in split)
         halves.append(sum(distances(a, b).values()))
-    whole = mix(blocks, [1.0] * N_BLOCKS)
     found: dict[str, Finding] = {}
-    for name, batch in fragments.items():
-        own = fisher(batch[0])
-        information = own.trace().item()
-        found[name] = Finding(len(batch[0]), accuracy(*batch), information, distances(own, whole))
-    return found, Finding(len(x), accuracy(x, y), whole.trace().item(), {}), halves
+    for name, (x, y) in sets.items():
+        own = whole if name == VALIDATION else fisher(x)
+        accuracy = (task.scores(x).argmax(1) == y).double().mean().item()
+        found[name] = Finding(len(x), accuracy, own.trace().item(), distances(own, whole))
+    return found, halves
 
 
 def distances(a: Diagonal, b: Diagonal) -> dict[str, float]:
     """Return sum (sqrt a - sqrt b)^2 / (tr a + tr b) by layer; over all, 0 (equal) to 1."""
     squares = tree.combine(lambda u, v: (u.sqrt() - v.sqrt()).square().sum(), a.entries, b.entries)
-    parts = (torch.stack([*squares.values()]) / (a.trace() + b.trace())).reshape(len(LAYERS), -1)
-    return dict(zip(LAYERS, parts.sum(1).tolist(), strict=True))  # a layer: its weight and bias
+    parts = torch.stack([*squares.values()]) / (a.trace() + b.trace())
+    parts = parts.reshape(len(LAYERS), 2)  # each layer's weight and bias
+    return dict(zip(LAYERS, parts.sum(1).tolist(), strict=True))
 
 
-def table(found: dict[str, Finding], validation: Finding, halves: list[float], limit: float) -> str:
+def report(found: dict[str, Finding], halves: list[float], limit: float) -> str:
     """Return the findings as a table, and in words which fragments differ."""
-    lines = [f"{'fragment':18}{'samples':>9}{'accuracy':>10}{'tr F':>8}{'distance':>10}"]
-    for name, row in {**found, "validation set": validation}.items():
-        distance = f"{row.distance:10.4f}" if row.distances else ""
+    lines = [f"{'':18}{'samples':>9}{'accuracy':>10}{'tr F':>7}{'distance':>10}"]
+    for name, (n, accuracy, information, _) in found.items():
         lines.append(
-            f"{name:18}{row.n_samples:9}{row.accuracy:10.2f}{row.information:8.0f}{distance}"
+            f"{name:18}{n:9}{accuracy:10.1%}{information:7.0f}{found[name].distance:10.4f}"
         )
-    far = [name for name, row in found.items() if row.distance > limit]
-    near = [name for name in found if name not in far]
+    far = [name for name in FRAGMENTS if found[name].distance > limit]
+    near = [name for name in FRAGMENTS if name not in far]
     return (
         "\n".join(lines)
         + f"""
 
-Without shift: two halves of the validation set are {np.mean(halves):.4f} apart on average, and
-less than {limit:.4f} in 95 of {N_SPLITS} random splits.
-  Farther from the validation set than that: {"; ".join(far) or "none"}.
-  Not to be told from the validation set:    {"; ".join(near) or "none"}."""
+Two random halves of the validation set, between which there is no shift, are {np.mean(halves):.4f}
+apart on average and less than {limit:.4f} in 95 of 100 splits. Measured by that,
+  shifted:               {"; ".join(far) or "none"}
+  no shift to be seen:   {"; ".join(near) or "none"}"""
     )
 
 
@@ -161,28 +170,35 @@ def main() -> int:
     """Run the demonstration and return the exit code."""
     try:
         PICTURE.parent.mkdir(exist_ok=True)
-        fragments, validation = digits(SEED)
-        print(f"{len(fragments)} fragments of handwritten digits, one fixed validation set.")
-        task = train(fragments, SEED, N_EPOCHS)
-        print("Estimating the diagonal Fisher of each, at the trained weights ...\n")
-        found, whole, halves = compare(task, fragments, validation, SEED)
+        sets = digits(SEED)
+        print(f"Handwritten digits in {len(FRAGMENTS)} fragments and one fixed validation set.")
+        task = train([sets[name] for name in FRAGMENTS], SEED, N_EPOCHS)
+        print("Estimating the Fisher of each at the trained weights, without labels ...\n")
+        found, halves = compare(task, sets, SEED)
         limit = float(np.quantile(halves, 0.95))
-        print(table(found, whole, halves, limit))
+        print(report(found, halves, limit))
+        rows = [found[name] for name in FRAGMENTS]
         figure = charts.fragments_against_validation(
-            list(found),
-            [row.information for row in found.values()],
-            {layer: [row.distances[layer] for row in found.values()] for layer in LAYERS},
-            validation_information=whole.information,
+            list(FRAGMENTS),
+            [row.information for row in rows],
+            {layer: [row.distances[layer] for row in rows] for layer in LAYERS},
+            validation_information=found[VALIDATION].information,
             without_shift=limit,
         )
         charts.save(figure, PICTURE)
     except (FirecvError, OSError) as error:
         print(f"The demonstration stopped: {error}", file=sys.stderr)
         return 1
-    print(EPILOGUE)
+    print(EXPLANATION)
     return 0
 
 
+EXPLANATION = f"""
+tr F: total information about the weights, the trace of the diagonal Fisher.
+distance: sum (sqrt F - sqrt F_V)^2 / (tr F + tr F_V), from 0 (the same) to 1.
+Picture, by layer: {PICTURE}
+Next: firecv/demo.py is short and shows the calls; docs/index.md leads to the rest."""
+
 if __name__ == "__main__":
-    torch.set_num_threads(1)  # threads do not speed up so small a network
+    torch.set_num_threads(1)  # more threads do not speed up so small a network
     sys.exit(main())

@@ -9,7 +9,9 @@ from firecv.tree import Tree
 
 def gradient_of_log_likelihood(task: Task, x: Tensor, label: int) -> Tree:
     """Return the gradient of log p(label | x) for one sample, by plain autograd."""
-    scores = task.model(x.unsqueeze(0))
+    # PyTorch 2.13 gives wrong gradients of grouped convolutions for the strides that unsqueeze
+    # makes of one channels-last image, so the sample is laid out anew.
+    scores = task.model(x.unsqueeze(0).contiguous())
     value = nn.functional.log_softmax(scores, 1)[0, label]
     params = task.parameters()
     gradient = torch.autograd.grad(value, list(params.values()), allow_unused=True)
@@ -25,7 +27,7 @@ def weighted_gradients(task: Task, x: Tensor, y: Tensor, law: str) -> list[tuple
     for sample, label in zip(x, y, strict=True):
         if law == "exact":
             with torch.no_grad():
-                probabilities = task.model(sample.unsqueeze(0)).softmax(1)[0]
+                probabilities = task.model(sample.unsqueeze(0).contiguous()).softmax(1)[0]
             for c, p in enumerate(probabilities.tolist()):
                 found.append((p / len(x), gradient_of_log_likelihood(task, sample, c)))
         else:

@@ -1,4 +1,4 @@
-"""Charts of Fisher information: how much each fragment holds, and how far from V it lies."""
+"""Charts of Fisher information: how much each fragment has, and how far from V's it lies."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from firecv.errors import DataError, FirecvError
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Seven colours of a ramp that stays ordered and distinct under every common colour blindness.
-RAMP = ("#fde725", "#90d743", "#35b779", "#21918c", "#31688e", "#443983", "#440154")
-INK, GREY, BAND = "#222222", "#8c8c8c", "#e4e4e4"
-SMALL, LARGE = 9, 13
+INK, GREY, BAND = "#222222", "#9a9a9a", "#e2e2e2"
+SMALL, MEDIUM, LARGE = 9, 10, 13
 BAR_HEIGHT = 0.62
+ROOM_FOR_LABELS = 1.15
+TINY = 1e-12  # an axis needs some length even where all is zero
 
 
 def fragments_against_validation(
@@ -29,8 +30,8 @@ def fragments_against_validation(
     """Return a figure of each fragment's Fisher beside that of the validation set.
 
     Left: the total information of each fragment, the validation set's as a line. Right: the
-    distance of each fragment from the validation set, stacked by layer, over a band of distances
-    that two halves of the validation set have from each other.
+    distance of each fragment from the validation set, stacked by layer, over the band of
+    distances that halves of the validation set have from each other.
 
     Parameters
     ----------
@@ -43,31 +44,33 @@ def fragments_against_validation(
     validation_information
         The trace of the validation set's Fisher.
     without_shift
-        The distance that most splits of the validation set into halves stay below.
+        The distance that 95 of 100 splits of the validation set into halves stay below.
 
     Examples
     --------
     >>> figure = fragments_against_validation(
     ...     ["as validation", "rotated"], [3.0, 5.0], {"hidden": [0.1, 0.3], "output": [0.0, 0.2]},
     ...     validation_information=3.2, without_shift=0.2)
-    >>> print(figure.get_suptitle())
-    1 of 2 fragments lies farther from the validation set than its halves from each other
+    >>> figure.get_suptitle()
+    '1 of 2 fragments lies farther from the validation set than its halves from each other'
     """
     _check(len(fragments), information, distances, (validation_information, without_shift))
-    totals = [sum(parts) for parts in zip(*distances.values(), strict=True)]
-    figure, (left, right) = _panels(len(fragments))
-    _draw_information(left, information, validation_information)
-    _draw_distances(right, distances, totals, without_shift)
-    left.set_yticks(range(len(fragments)), labels=fragments)
-    left.invert_yaxis()  # the first fragment on top; the panels share this axis
+    totals = [float(sum(parts)) for parts in zip(*distances.values(), strict=True)]
     n_far = sum(total > without_shift for total in totals)
+    figure, left, right = _panels(len(fragments))
     figure.suptitle(
         f"{n_far or 'None'} of {len(fragments)} fragments {'lie' if n_far > 1 else 'lies'} "
         "farther from the validation set than its halves from each other",
         fontsize=LARGE,
         color=INK,
     )
-    figure.legend(loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
+    left.set_yticks(range(len(fragments)), labels=fragments)
+    left.invert_yaxis()  # the first fragment on top; the panels share this axis
+    validation = _draw_information(left, information, validation_information)
+    band = _draw_distances(right, distances, totals, without_shift)
+    style = {"frameon": False, "fontsize": SMALL, "labelcolor": INK}
+    figure.legend(handles=[validation, band], loc="outside lower left", **style)
+    figure.legend(right.containers, list(distances), loc="outside lower right", ncols=3, **style)
     return figure
 
 
@@ -76,53 +79,65 @@ def save(figure: "Figure", path: str | Path) -> None:
     figure.savefig(path, format="png", dpi=160, facecolor="white")
 
 
-def _panels(n_rows: int) -> "tuple[Figure, tuple[Axes, Axes]]":
+def _panels(n_rows: int) -> "tuple[Figure, Axes, Axes]":
     """Return a figure with two plain panels side by side, which share their rows."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+        from matplotlib.layout_engine import ConstrainedLayoutEngine
     except ImportError as error:
         raise FirecvError(
             "charts need matplotlib, which is not installed; run pip install 'firecv[report]'"
         ) from error
-    figure = Figure(figsize=(10, 2.4 + 0.4 * n_rows), layout="constrained")
+    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
+    figure = Figure(figsize=(10, 2.3 + 0.4 * n_rows), layout=layout)
     FigureCanvasAgg(figure)
-    left = figure.add_subplot(1, 2, 1)
-    right = figure.add_subplot(1, 2, 2, sharey=left)
-    right.tick_params(labelleft=False)
+    left, right = figure.subplots(1, 2, sharey=True)
     for panel in (left, right):
         panel.spines[["top", "right", "left"]].set_visible(False)
         panel.tick_params(axis="both", labelsize=SMALL, colors=INK)
         panel.tick_params(axis="y", length=0)
-    return figure, (left, right)
+    return figure, left, right
 
 
-def _draw_information(panel: "Axes", information: Sequence[float], validation: float) -> None:
-    """Draw one bar per fragment and a line for the validation set."""
+def _draw_information(panel: "Axes", information: Sequence[float], validation: float) -> "Artist":
+    """Draw one bar per fragment; return the line drawn for the validation set."""
     bars = panel.barh(range(len(information)), information, BAR_HEIGHT, color=GREY)
-    panel.bar_label(bars, fmt="{:.3g}", padding=3, fontsize=SMALL, color=INK)
+    plain = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the line may pass behind
+    panel.bar_label(bars, fmt="{:.3g}", padding=4, fontsize=SMALL, color=INK, bbox=plain)
+    panel.set_xlim(0, ROOM_FOR_LABELS * max(*information, validation, TINY))
+    panel.set_title("Total information (trace of the Fisher)", fontsize=MEDIUM, color=INK)
     label = f"validation set: total information {validation:.3g}"
-    panel.axvline(validation, color=INK, linestyle="--", linewidth=1.2, label=label)
-    panel.set_xlim(0, 1.15 * max(*information, validation, math.ulp(0)))
-    panel.set_title("Total information (trace of the Fisher)", fontsize=SMALL + 1, color=INK)
+    return panel.axvline(validation, color=INK, linestyle="--", linewidth=1.2, label=label)
 
 
 def _draw_distances(
-    panel: "Axes", distances: Mapping[str, Sequence[float]], totals: list[float], limit: float
-) -> None:
-    """Draw one bar per fragment, stacked by layer, over the band of distances without shift."""
-    label = f"no shift: 95 of 100 splits of the validation set below {limit:.2g}"
-    panel.axvspan(0, limit, color=BAND, zorder=0, label=label)
+    panel: "Axes", distances: Mapping[str, Sequence[float]], totals: Sequence[float], limit: float
+) -> "Artist":
+    """Draw one bar per fragment, stacked by layer; return the band of distances without shift."""
+    from matplotlib import colormaps
+
     starts = [0.0] * len(totals)
-    for index, (layer, parts) in enumerate(distances.items()):
-        colour = RAMP[round(index * (len(RAMP) - 1) / max(1, len(distances) - 1))]
-        panel.barh(range(len(parts)), parts, BAR_HEIGHT, starts, color=colour, label=layer)
+    for index, parts in enumerate(distances.values()):
+        # Viridis runs in order and is told apart under every common colour blindness.
+        colour = colormaps["viridis"](0.9 - 0.9 * index / max(1, len(distances) - 1))
+        panel.barh(range(len(parts)), parts, BAR_HEIGHT, starts, color=colour)
         starts = [start + part for start, part in zip(starts, parts, strict=True)]
+    n_decimals = max(0, 2 - math.floor(math.log10(max(*totals, limit, TINY))))
     for row, total in enumerate(totals):
-        place = {"textcoords": "offset points", "xytext": (3, 0), "va": "center"}
-        panel.annotate(f"{total:.2g}", (total, row), fontsize=SMALL, color=INK, **place)
-    panel.set_xlim(0, 1.15 * max(*totals, limit, math.ulp(0)))
-    panel.set_title("Distance from the validation set, by layer", fontsize=SMALL + 1, color=INK)
+        panel.annotate(
+            f"{total:.{n_decimals}f}",
+            (total, row),
+            xytext=(3, 0),
+            textcoords="offset points",
+            verticalalignment="center",
+            fontsize=SMALL,
+            color=INK,
+        )
+    panel.set_xlim(0, ROOM_FOR_LABELS * max(*totals, limit, TINY))
+    panel.set_title("Distance from the validation set, by layer", fontsize=MEDIUM, color=INK)
+    label = f"halves of the validation set: 95 of 100 splits below {limit:.{n_decimals}f}"
+    return panel.axvspan(0, limit, color=BAND, linewidth=0, zorder=0, label=label)
 
 
 def _check(
@@ -134,7 +149,7 @@ def _check(
     """Raise `DataError` unless there is one finite, non-negative number for each thing drawn."""
     if not n_fragments or not distances:
         raise DataError("there is nothing to draw; give at least one fragment and one layer")
-    for what, values in {"total information": information, **distances}.items():
+    for what, values in {"information": information, **distances}.items():
         if len(values) != n_fragments:
             raise DataError(
                 f"got {n_fragments} fragments but {len(values)} numbers for {what!r}; "

@@ -147,8 +147,7 @@ class Plan:
     def __init__(self, task: Task) -> None:
         # The task keys the cache of plans: only its parts are held here, or it would never go.
         self.model, self.trainable = task.model, frozenset(task.trainable)
-        parameters = {name: value for name, value in task.parameters().items()}
-        known = {id(value): name for name, value in parameters.items()}
+        known = {id(value): name for name, value in task.parameters().items()}
         self.sites: list[Site] = []
         for path, module in task.model.named_modules():
             own = module.named_parameters(recurse=False, remove_duplicate=False)
@@ -158,6 +157,7 @@ class Plan:
         self.batch_norms = [m for m in task.model.modules() if isinstance(m, _BatchNorm)]
         self.dropouts = list(dropouts(task.model))
         self.perceptron = Perceptron.of(task.model, self.trainable)
+        self.repeats_pass = False  # in train mode, as found out by trying
         self.said: set[str] = set()
         self._calls: list[Call] = []
         self._recorders = [(site.module.__dict__, self._recorder(site)) for site in self.sites]
@@ -210,7 +210,7 @@ class Plan:
         layers = _joined(layers)
         if strays:
             if any(module.training for module in self.model.modules()):
-                raise fallback.RandomLayer(f"{sorted(strays)} need a pass in eval mode")
+                raise fallback.UnrepeatableLayer(f"{sorted(strays)} need a pass in eval mode")
             self.say(
                 f"{sorted(strays)} have no closed form or are used outside their own layer: their "
                 f"Fisher takes a pass of the whole model per sample, vectorised where possible"
@@ -218,16 +218,13 @@ class Plan:
             layers.append(
                 fallback.of_model(done.task, sorted(strays), done.x, at_scores, done.weights)
             )
-        unused = sorted(missing - strays)
+        unused = missing - strays
         if unused:
-            parameters = done.task.parameters()
-            n = len(done.x)
-            zeros = {name: parameters[name].detach().new_zeros(()) for name in unused}
-            layers.append(
-                SampleGradients(
-                    {name: zeros[name].expand(n, *parameters[name].shape) for name in unused}
-                )
-            )
+            parameters, n = done.task.parameters(), done.x.shape[0]
+            shapes = {name: parameters[name].shape for name in sorted(unused)}
+            zero = done.scores.detach().new_zeros(())
+            zeros = {name: zero.expand(n, *shape) for name, shape in shapes.items()}
+            layers.append(SampleGradients(zeros))
         return layers
 
     def sample_axes(self, done: Pass) -> list[int]:

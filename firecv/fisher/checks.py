@@ -65,6 +65,11 @@ def check_scores(scores: Tensor, n_samples: int) -> None:
             f"the model gives scores of shape {tuple(shape)} for {n_samples} samples; expected "
             f"({n_samples}, n_classes) with at least two classes"
         )
+    if not scores.requires_grad:
+        raise ModelError(
+            "the scores do not depend on any trainable parameter: the model detaches them, or runs "
+            "under torch.no_grad() or inference_mode() inside its own forward pass"
+        )
 
 
 def check_labels(y: Tensor, n_classes: int) -> None:

@@ -16,7 +16,7 @@ from firecv.fisher import checks
 from firecv.fisher.base import Fisher, Structure
 from firecv.fisher.capture import Plan, eval_mode, plan_of
 from firecv.fisher.diagonal import Diagonal
-from firecv.fisher.fallback import RandomLayer
+from firecv.fisher.fallback import UnrepeatableLayer
 from firecv.fisher.laws import Law
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.perceptron import Perceptron
@@ -142,14 +142,16 @@ def gradient_and_fisher(
         return _in_two_passes(structure, task, x, y, weights)
     if any(module.training for module in plan.dropouts):
         plan.say("dropout is active: the Fisher is that of the same pass, dropped units included")
-    try:
-        return _in_one_pass(structure, task, plan, x, y, weights)
-    except RandomLayer:
-        plan.say(
-            "a layer without closed form draws at random in train mode: the Fisher comes from a "
-            "second pass in eval mode, at about twice the cost"
-        )
-        return _in_two_passes(structure, task, x, y, weights)
+    if not (plan.repeats_pass and task.model.training):
+        try:
+            return _in_one_pass(structure, task, plan, x, y, weights)
+        except UnrepeatableLayer:
+            plan.repeats_pass = True
+    plan.say(
+        "a layer without closed form is in train mode, where it may draw at random: the Fisher "
+        "comes from a second pass in eval mode, at about twice the cost"
+    )
+    return _in_two_passes(structure, task, x, y, weights)
 
 
 def _in_one_pass(

@@ -20,8 +20,8 @@ from firecv.models import Task
 from firecv.tree import Tree
 
 
-class RandomLayer(ModelError):
-    """A layer whose forward pass draws at random cannot be differentiated a second time."""
+class UnrepeatableLayer(ModelError):
+    """A layer whose forward pass may draw at random cannot be differentiated a second time."""
 
 
 def of_layer(use: Use) -> SampleGradients:
@@ -72,7 +72,7 @@ def _per_sample(
     except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
         # Some operations cannot be vectorised: recurrent cells, loops over values.
         if "randomness" in str(error):
-            raise RandomLayer(
+            raise UnrepeatableLayer(
                 "a layer without closed form draws at random, so its pass cannot be repeated"
             ) from error
     differentiable = torch.is_grad_enabled()

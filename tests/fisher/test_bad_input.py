@@ -252,9 +252,26 @@ def test_a_random_layer_without_closed_form_takes_a_second_pass_too() -> None:
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         step = gradient_and_fisher(Diagonal, task, (x, y))
-    assert any("draws at random in train mode" in str(w.message) for w in said)
+    assert sum("may draw at random" in str(w.message) for w in said) == 1
     torch.testing.assert_close(step.fisher.trace(), matrix.trace())
     assert task.model.training
+    task.model.eval()  # and with one again where it can
+    step = gradient_and_fisher(Diagonal, task, (x, y))
+    torch.testing.assert_close(step.fisher.trace(), matrix.trace())
+
+
+def test_scores_cut_off_from_the_parameters() -> None:
+    class Detached(nn.Linear):
+        def forward(self, x):
+            return super().forward(x).detach()
+
+    task = Task(Detached(3, 2).eval())
+    for run in (
+        lambda: estimate(Diagonal, task, batches(torch.zeros(4, 3)), law="exact"),
+        lambda: gradient_and_fisher(Diagonal, task, (torch.zeros(4, 3), torch.zeros(4).long())),
+    ):
+        with pytest.raises(ModelError, match="do not depend on any trainable parameter"):
+            run()
 
 
 def test_a_hooked_perceptron_takes_the_general_route() -> None:
