@@ -60,6 +60,7 @@ STREAM_IMAGES = 60_000
 STREAM_TIMED_IMAGES = 2_048
 STREAM_BATCH = 512
 PENALTY = 0.1
+BUSY_CORES = 0.2
 PACKAGES = ("torch", "opacus", "backpack-for-pytorch", "nngeometry", "asdfghjkl")
 RESULTS = Path(__file__).parent / "results" / "fisher.json"
 
@@ -319,21 +320,24 @@ def bars(rows: Iterable[Row]) -> list[Bar]:
         for case, limit in limits.items()
     ]
     for case in CASES:
-        times = {m: values[case, m, "diagonal_ratio"] for m in PEERS if in_(values, case, m)}
-        ours = values.get((case, "firecv", "diagonal_ratio"))
-        best = min(times, key=times.__getitem__, default=None)
-        value = ours / times[best] if ours is not None and best is not None else None
-        found.append(Bar(f"diagonal time over fastest peer's ({best}), {case}", 1.0, value))
+        ratio, best = against(values, case, "diagonal_ratio", PEERS)
+        found.append(Bar(f"diagonal_ratio over that of the fastest peer{best}, {case}", 1.0, ratio))
     for case in ("mlp", "cnn"):
-        ours, plain = (values.get((case, m, "peak_memory_mb")) for m in ("firecv", "plain"))
-        value = ours / plain if ours is not None and plain is not None else None
-        found.append(Bar(f"peak_memory_mb over plain's, {case}", MEMORY_LIMIT, value))
+        ratio, _ = against(values, case, "peak_memory_mb", ["plain"])
+        found.append(Bar(f"peak_memory_mb over that of plain, {case}", MEMORY_LIMIT, ratio))
     return found
 
 
-def in_(values: dict[tuple[str, str, str], float], case: str, method: str) -> bool:
-    """Tell whether a method's diagonal was timed."""
-    return (case, method, "diagonal_ratio") in values
+def against(
+    values: dict[tuple[str, str, str], float], case: str, metric: str, others: Iterable[str]
+) -> tuple[float | None, str]:
+    """Return firecv's value over the smallest of the others', and whose that is."""
+    known = {m: values[case, m, metric] for m in others if (case, m, metric) in values}
+    ours = values.get((case, "firecv", metric))
+    if ours is None or not known:
+        return None, ""
+    best = min(known, key=known.__getitem__)
+    return ours / known[best], f" ({best})"
 
 
 def report(rows: Sequence[Row]) -> str:
@@ -373,6 +377,12 @@ def versions() -> str:
         except PackageNotFoundError:
             continue
     return ", ".join(parts)
+
+
+def disturbance(cores: float) -> str:
+    """Return a sentence on how much of the machine others used."""
+    said = f"Other processes kept {cores:.2f} of {os.cpu_count()} cores busy"
+    return said + (": do not trust times with two threads." if cores > BUSY_CORES else ".")
 
 
 def quieten() -> None:
@@ -418,7 +428,7 @@ def main() -> None:
         rows += error_rows(case, peers) + time_rows(case, peers, options.quick)
         rows += memory_rows(case, ["plain", "firecv", *([] if options.quick else peers)])
     print(f"\n{report(rows)}")
-    print(f"\nOther processes kept {bystanders.cores():.2f} of {os.cpu_count()} cores busy.")
+    print(f"\n{disturbance(bystanders.cores())}")
     output = options.output or (None if options.quick or options.cases else RESULTS)
     if output is not None:
         write_rows(output, rows)

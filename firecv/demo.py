@@ -1,7 +1,8 @@
 """The demonstration: which fragments of a data set differ from its validation set.
 
 Run it as ``python -m firecv.demo``. Fishers are estimated without labels; those of the validation
-set serve to deal out its classes evenly and to print its accuracy.
+set serve to deal out its classes evenly and to print its accuracy. The shifts are chosen strong
+enough to show, and the yardstick of halves is a rule of thumb, not a test.
 """
 
 import sys
@@ -25,7 +26,13 @@ SEED, N_EPOCHS, BATCH_SIZE = 0, 12, 128
 N_BLOCKS, N_SPLITS = 12, 100
 PICTURE = Path("demo", "fisher.png")
 VALIDATION = "validation set"
-LAYERS = ("convolution 1", "convolution 2", "linear 1", "linear 2", "output")
+LAYERS = {
+    "0": "convolution 1",
+    "3": "convolution 2",
+    "7": "linear 1",
+    "9": "linear 2",
+    "11": "output",
+}
 
 
 class Shift(NamedTuple):
@@ -92,20 +99,21 @@ def digits(seed: int) -> dict[str, Batch]:
 def train(fragments: list[Batch], seed: int, n_epochs: int) -> Task:
     """Return the small convolutional network, trained on all fragments together."""
     x, y = (torch.cat(parts) for parts in zip(*fragments, strict=True))
-    task = Task(cnn((1, 8, 8), 10, derive_torch(seed, "weights")).eval())
+    task = Task(cnn((1, 8, 8), 10, derive_torch(seed, "weights")))
     optimiser = torch.optim.Adam(task.parameters().values(), lr=1e-3)
     order = derive_torch(seed, "order")
     for epoch in range(1, n_epochs + 1):
-        loss = torch.zeros(())
+        losses: list[float] = []
         for rows in torch.randperm(len(x), generator=order).split(BATCH_SIZE):
             optimiser.zero_grad()
             loss = task.loss((x[rows], y[rows]))
             loss.backward()
             optimiser.step()
+            losses.append(loss.item())
         end = "\r" if sys.stdout.isatty() and epoch < n_epochs else "\n"
-        print(
-            f"Training: epoch {epoch:2} of {n_epochs}, loss {loss.item():.2f}", end=end, flush=True
-        )
+        progress = f"Training: epoch {epoch:2} of {n_epochs}, loss {np.mean(losses):.2f}"
+        print(progress, end=end, flush=True)
+    task.model.eval()
     return task
 
 
@@ -140,30 +148,30 @@ def compare(
 
 def distances(a: Diagonal, b: Diagonal) -> dict[str, float]:
     """Return sum (sqrt a - sqrt b)^2 / (tr a + tr b) by layer; over all, 0 (equal) to 1."""
-    squares = tree.combine(lambda u, v: (u.sqrt() - v.sqrt()).square().sum(), a.entries, b.entries)
-    parts = torch.stack([*squares.values()]) / (a.trace() + b.trace())
-    parts = parts.reshape(len(LAYERS), 2)  # each layer's weight and bias
-    return dict(zip(LAYERS, parts.sum(1).tolist(), strict=True))
+    mass = (a.trace() + b.trace()).item()
+    parts = dict.fromkeys(LAYERS.values(), 0.0)
+    squares = tree.combine(lambda u, v: (u.sqrt() - v.sqrt()).square(), a.entries, b.entries)
+    for name, values in squares.items():
+        parts[LAYERS[name.split(".")[0]]] += values.sum().item() / mass
+    return parts
 
 
 def report(found: dict[str, Finding], halves: list[float], limit: float) -> str:
     """Return the findings as a table, and in words which fragments differ."""
     lines = [f"{'':18}{'samples':>9}{'accuracy':>10}{'tr F':>7}{'distance':>10}"]
-    for name, (n, accuracy, information, _) in found.items():
-        lines.append(
-            f"{name:18}{n:9}{accuracy:10.1%}{information:7.0f}{found[name].distance:10.4f}"
-        )
+    for name, row in found.items():
+        numbers = f"{row.n_samples:9}{row.accuracy:10.1%}{row.information:7.0f}{row.distance:10.4f}"
+        lines.append(f"{name:18}{numbers}")
     far = [name for name in FRAGMENTS if found[name].distance > limit]
     near = [name for name in FRAGMENTS if name not in far]
-    return (
-        "\n".join(lines)
-        + f"""
-
-Two random halves of the validation set, between which there is no shift, are {np.mean(halves):.4f}
-apart on average and less than {limit:.4f} in 95 of 100 splits. Measured by that,
-  shifted:               {"; ".join(far) or "none"}
-  no shift to be seen:   {"; ".join(near) or "none"}"""
-    )
+    lines += [
+        "",
+        f"Halves of the validation set, which have no shift, are {np.mean(halves):.4f} apart on",
+        f"average and less than {limit:.4f} in 95 of 100 random splits with even classes.",
+        f"  Farther from the validation set than that: {'; '.join(far) or 'none'}.",
+        f"  Not to be told from the validation set:    {'; '.join(near) or 'none'}.",
+    ]
+    return "\n".join(lines)
 
 
 def main() -> int:
@@ -181,23 +189,27 @@ def main() -> int:
         figure = charts.fragments_against_validation(
             list(FRAGMENTS),
             [row.information for row in rows],
-            {layer: [row.distances[layer] for row in rows] for layer in LAYERS},
+            {layer: [row.distances[layer] for row in rows] for layer in LAYERS.values()},
             validation_information=found[VALIDATION].information,
             without_shift=limit,
         )
         charts.save(figure, PICTURE)
-    except (FirecvError, OSError) as error:
-        print(f"The demonstration stopped: {error}", file=sys.stderr)
+    except OSError as error:
+        print(f"Cannot write {PICTURE}: {error}. Run this where you may write.", file=sys.stderr)
+        return 1
+    except FirecvError as error:
+        print(f"The demonstration stopped: {error}.", file=sys.stderr)
         return 1
     print(EXPLANATION)
     return 0
 
 
 EXPLANATION = f"""
+The shifts are made up to be seen, and the halves are a rule of thumb, not a test.
 tr F: total information about the weights, the trace of the diagonal Fisher.
 distance: sum (sqrt F - sqrt F_V)^2 / (tr F + tr F_V), from 0 (the same) to 1.
 Picture, by layer: {PICTURE}
-Next: firecv/demo.py is short and shows the calls; docs/index.md leads to the rest."""
+Next: firecv/demo.py shows the calls; docs/fisher.md explains them."""
 
 if __name__ == "__main__":
     torch.set_num_threads(1)  # more threads do not speed up so small a network

@@ -16,7 +16,6 @@ INK, GREY, BAND = "#222222", "#9a9a9a", "#e2e2e2"
 SMALL, MEDIUM, LARGE = 9, 10, 13
 BAR_HEIGHT = 0.62
 ROOM_FOR_LABELS = 1.15
-TINY = 1e-12  # an axis needs some length even where all is zero
 
 
 def fragments_against_validation(
@@ -70,7 +69,8 @@ def fragments_against_validation(
     band = _draw_distances(right, distances, totals, without_shift)
     style = {"frameon": False, "fontsize": SMALL, "labelcolor": INK}
     figure.legend(handles=[validation, band], loc="outside lower left", **style)
-    figure.legend(right.containers, list(distances), loc="outside lower right", ncols=3, **style)
+    layers = [bars[0] for bars in right.containers]
+    figure.legend(layers, list(distances), loc="outside lower right", ncols=3, **style)
     return figure
 
 
@@ -105,7 +105,7 @@ def _draw_information(panel: "Axes", information: Sequence[float], validation: f
     bars = panel.barh(range(len(information)), information, BAR_HEIGHT, color=GREY)
     plain = {"facecolor": "white", "edgecolor": "none", "pad": 1}  # the line may pass behind
     panel.bar_label(bars, fmt="{:.3g}", padding=4, fontsize=SMALL, color=INK, bbox=plain)
-    panel.set_xlim(0, ROOM_FOR_LABELS * max(*information, validation, TINY))
+    panel.set_xlim(0, ROOM_FOR_LABELS * (max(*information, validation) or 1))
     panel.set_title("Total information (trace of the Fisher)", fontsize=MEDIUM, color=INK)
     label = f"validation set: total information {validation:.3g}"
     return panel.axvline(validation, color=INK, linestyle="--", linewidth=1.2, label=label)
@@ -123,7 +123,8 @@ def _draw_distances(
         colour = colormaps["viridis"](0.9 - 0.9 * index / max(1, len(distances) - 1))
         panel.barh(range(len(parts)), parts, BAR_HEIGHT, starts, color=colour)
         starts = [start + part for start, part in zip(starts, parts, strict=True)]
-    n_decimals = max(0, 2 - math.floor(math.log10(max(*totals, limit, TINY))))
+    longest = max(*totals, limit) or 1
+    n_decimals = max(0, 2 - math.floor(math.log10(longest)))
     for row, total in enumerate(totals):
         panel.annotate(
             f"{total:.{n_decimals}f}",
@@ -134,7 +135,7 @@ def _draw_distances(
             fontsize=SMALL,
             color=INK,
         )
-    panel.set_xlim(0, ROOM_FOR_LABELS * max(*totals, limit, TINY))
+    panel.set_xlim(0, ROOM_FOR_LABELS * longest)
     panel.set_title("Distance from the validation set, by layer", fontsize=MEDIUM, color=INK)
     label = f"halves of the validation set: 95 of 100 splits below {limit:.{n_decimals}f}"
     return panel.axvspan(0, limit, color=BAND, linewidth=0, zorder=0, label=label)

@@ -83,6 +83,7 @@ def test_gradient_and_fisher_come_from_one_pass(name: str) -> None:
         step = quiet(gradient_and_fisher, structure, case.task, (case.x, case.y))
         for parameter, wanted in gradient.items():
             torch.testing.assert_close(step.gradient[parameter], wanted, rtol=1e-12, atol=1e-13)
+            assert step.gradient[parameter].is_contiguous(), "or .grad would be laid out anew"
         found = as_matrix(step.fisher, params_of(case.task))
         wanted = expected(key, matrix, case.task)
         torch.testing.assert_close(found, wanted, rtol=1e-11, atol=1e-12)

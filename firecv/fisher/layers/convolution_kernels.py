@@ -54,7 +54,7 @@ def weight_sums(x: Tensor, delta: Tensor, geometry: Geometry) -> tuple[Tensor, T
         else:
             sums[index] += part
             squares[index] += square
-    return kernel.join(sums, geometry), kernel.join(squares, geometry)
+    return kernel.join(sums, geometry).contiguous(), kernel.join(squares, geometry).contiguous()
 
 
 def input_products(x: Tensor, positions: torch.Size, geometry: Geometry) -> tuple[Tensor, Tensor]:
