@@ -17,16 +17,8 @@ def test_the_wheel_holds_everything(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "firecv", source / "firecv")
     for name in ("pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, source)
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        tmp_path,
-        ROOT,
-    ]
+    options = ["--wheel", "--no-isolation", "--outdir", tmp_path]
+    command = [sys.executable, "-m", "build", *options, source]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     (wheel,) = tmp_path.glob("*.whl")
