@@ -39,5 +39,6 @@ def derive_torch(seed: int, *names: str | int) -> torch.Generator:
 
 def _key(seed: int, names: tuple[str | int, ...]) -> int:
     """Return 128 bits that depend on the seed, every name, its type and its place."""
-    text = repr((int(seed), *((type(name).__name__, str(name)) for name in names)))
+    kinds = ("text" if isinstance(name, str) else "number" for name in names)
+    text = repr((int(seed), *zip(kinds, map(str, names), strict=True)))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")

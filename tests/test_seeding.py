@@ -18,6 +18,7 @@ def test_streams_agree_exactly_when_names_do(seed: int, a: list, b: list) -> Non
 
 def test_a_number_and_its_text_are_different_names() -> None:
     assert derive(0, 1).random() != derive(0, "1").random()
+    assert derive(0, np.int64(1)).random() == derive(0, 1).random()
     assert derive(0, "a", "b").random() != derive(0, "ab").random()
 
 

@@ -157,7 +157,9 @@ def as_matrix(fisher: Fisher, params: Tree) -> Tensor:
     columns: list[Tensor] = []
     for name, value in params.items():
         for entry in range(value.numel()):
-            unit = tree.zeros_like(params)
+            unit = {
+                n: torch.zeros(p.shape, dtype=p.dtype, device=p.device) for n, p in params.items()
+            }
             unit[name].view(-1)[entry] = 1
             product = fisher.matvec(unit)
             columns.append(torch.cat([product[key].flatten() for key in params]))

@@ -16,6 +16,9 @@ from firecv.tree import Tree
 
 V = TypeVar("V")
 
+SEPARATOR = "\n"
+"""Between a layer and what is saved of it; names of modules may hold any visible character."""
+
 LARGEST_SIDE = 10_000
 """A block has at most this many rows (400 MB in float32)."""
 
@@ -91,15 +94,18 @@ class Block:
 
     def to_tree(self) -> Tree:
         """Return the arrays of every block behind its layer's name."""
-        arrays = {layer: block.to_tree() for layer, block in self.blocks.items()}
-        return {f"{layer}:{key}": v for layer, tree in arrays.items() for key, v in tree.items()}
+        return {
+            f"{layer}{SEPARATOR}{key}": value
+            for layer, block in self.blocks.items()
+            for key, value in block.to_tree().items()
+        }
 
     @classmethod
     def from_tree(cls, arrays: Tree) -> "Block":
         """Return the Fisher of these arrays."""
         groups: dict[str, Tree] = {}
         for name, value in arrays.items():
-            layer, _, key = name.partition(":")
+            layer, _, key = name.partition(SEPARATOR)
             groups.setdefault(layer, {})[key] = value
         return cls({layer: Dense.from_tree(groups[layer]) for layer in sorted(groups)})
 

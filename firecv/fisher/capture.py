@@ -4,9 +4,9 @@ A pass through the model notes what went into each layer; the backward pass then
 layers' outputs, since every parameter gradient, alone or per sample, follows from the two.
 """
 
+import threading
 import warnings
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -14,10 +14,11 @@ from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, Node, get_gradient_edge
+from torch.autograd.graph import GradientEdge, get_gradient_edge
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivateUsage]
 
+from firecv import tree
 from firecv.errors import FirecvNotice, ModelError
 from firecv.fisher import fallback
 from firecv.fisher.layers.contract import LayerGradients
@@ -41,6 +42,91 @@ class Call(NamedTuple):
     shape: torch.Size
 
 
+class Recorder:
+    """Stands in for the forward pass of one module and notes its calls.
+
+    Parameters
+    ----------
+    site
+        The module.
+    calls
+        Where calls are noted.
+    """
+
+    def __init__(self, site: Site, calls: list[Call]) -> None:
+        self.site, self.calls = site, calls
+        self.kind = kind_of(site.module)
+        self.patched: Callable[..., object] | None = None
+
+    def start(self) -> None:
+        """Stand in."""
+        self.patched = self.site.module.__dict__.get("forward")
+        self.site.module.__dict__["forward"] = self
+
+    def stop(self) -> None:
+        """Leave the module as it was."""
+        if self.patched is None:
+            del self.site.module.__dict__["forward"]
+        else:
+            self.site.module.__dict__["forward"] = self.patched
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        """Run the module's own forward pass and note it."""
+        x = args[0] if len(args) == 1 and not kwargs else None
+        if not args and kwargs.keys() == {"input"}:
+            x = kwargs["input"]
+        version = x._version if isinstance(x, Tensor) else 0
+        if self.patched is None:
+            module = self.site.module
+            output, kind = type(module).forward(module, *args, **kwargs), self.kind
+        else:
+            output, kind = self.patched(*args, **kwargs), None
+        noted = output
+        if not isinstance(output, Tensor):  # only where it begins is known
+            x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
+        if isinstance(noted, Tensor) and noted.requires_grad:
+            if not isinstance(x, Tensor) or x._version != version:  # or the layer has changed it
+                x = None
+            edge = get_gradient_edge(noted)
+            self.calls.append(Call(len(self.calls), self.site, kind, x, version, edge, noted.shape))
+        return output
+
+
+class Backward(NamedTuple):
+    """What one backward pass gave.
+
+    Parameters
+    ----------
+    layers
+        Per-sample gradients; every trainable parameter is in exactly one.
+    totals
+        Gradients of the root with respect to parameters that went through the whole-model
+        fallback, as automatic differentiation has them.
+    """
+
+    layers: list[LayerGradients]
+    totals: Tree
+
+
+class Known(NamedTuple):
+    """What one sequence of layer calls has been found to be like.
+
+    Parameters
+    ----------
+    axes
+        For every call the axis of its input that runs over the samples, or `MISSING`.
+    strays
+        Parameters whose gradient the calls do not account for.
+    """
+
+    axes: list[int]
+    strays: frozenset[str]
+
+
+MISSING = -1
+"""Axis of the samples in something that has none."""
+
+
 @dataclass(frozen=True)
 class Pass:
     """A forward pass whose layers have been noted; ask it for per-sample gradients."""
@@ -52,7 +138,7 @@ class Pass:
     scores: Tensor
     calls: list[Call]
 
-    def layers(
+    def backward(
         self,
         root: Tensor,
         pull: Tensor | None = None,
@@ -60,7 +146,7 @@ class Pass:
         *,
         retain: bool = False,
         differentiable: bool = False,
-    ) -> list[LayerGradients]:
+    ) -> Backward:
         """Return the per-sample gradients of every layer from one backward pass.
 
         Parameters
@@ -76,63 +162,86 @@ class Pass:
         differentiable
             Make the result differentiable in the parameters.
         """
+        for call in self.calls:
+            if call.x is not None and call.x._version != call.version:
+                raise ModelError(
+                    f"the input of layer {call.site.path!r} was changed in place after the layer "
+                    f"used it, so its gradient is lost; replace the in-place operation"
+                )
+        known = self.plan.known(self, root, pull)
+        strays = sorted(known.strays)
+        used = self.used() if strays else {}
         edges = cast("list[Tensor]", [call.edge for call in self.calls])  # both kinds may be mixed
-        *deltas, at_scores = torch.autograd.grad(
+        found = torch.autograd.grad(
             root,
-            [*edges, self.scores],
+            [*edges, self.scores, *(used[name] for name in strays)],
             pull,
             retain_graph=retain or differentiable,
             create_graph=differentiable,
             allow_unused=True,
         )
-        if root is self.scores:
-            at_scores = cast(Tensor, pull)
+        deltas, rest = found[: len(edges)], found[len(edges) :]
+        at_scores = cast(Tensor, pull) if root is self.scores else rest[0]
+        totals = {
+            name: torch.zeros_like(used[name]) if total is None else total
+            for name, total in zip(strays, cast("list[Tensor | None]", rest[1:]), strict=True)
+        }
         with torch.set_grad_enabled(differentiable):
-            axes = self.plan.sample_axes(self)
-            found = [
-                self._layer(call, delta, axes, share)
-                for call, delta in zip(self.calls, deltas, strict=True)
-            ]
-            layers = [layer for layer in found if layer is not None]
-            strays = {
-                name
-                for call, layer in zip(self.calls, found, strict=True)
-                if layer is None
-                for name in call.site.names.values()
-            }
-            return self.plan.completed(self, layers, strays, at_scores)
+            layers = self.layers(deltas, known, share, detach=not differentiable)
+            if strays:
+                layers.append(fallback.of_model(self.task, strays, self.x, at_scores, self.weights))
+        return Backward(layers, totals)
 
-    def _layer(
-        self, call: Call, delta: Tensor | None, axes: list[int], share: float
-    ) -> LayerGradients | None:
-        """Return one layer's gradients, or None if they must come from the whole model."""
-        x, n = call.x, self.x.shape[0]
-        if x is None:
+    def layers(
+        self,
+        deltas: Sequence[Tensor | None],
+        known: Known,
+        share: float,
+        *,
+        detach: bool = True,
+    ) -> list[LayerGradients]:
+        """Return what the calls account for: every parameter but the strays, in one layer each."""
+        uses = [
+            self._use(call, delta, known.axes, share, detach)
+            for call, delta in zip(self.calls, deltas, strict=True)
+        ]
+        found = [
+            call.kind(use) if call.kind else fallback.of_layer(use)
+            for call, use in zip(self.calls, uses, strict=True)
+            if use is not None
+        ]
+        layers = [layer for layer in found if layer is not None]
+        names = [name for layer in layers for name in layer.shapes]
+        if len(names) == len(set(names)) == len(self.plan.trainable) and not known.strays:
+            return layers
+        layers = [layer for layer in _joined(layers) if not known.strays & layer.shapes.keys()]
+        missing = self.plan.trainable - known.strays.union(*(layer.shapes for layer in layers))
+        if missing:  # no call, no gradient
+            zero, n = self.scores.detach().new_zeros(()), self.x.shape[0]
+            shapes = {name: self.used()[name].shape for name in sorted(missing)}
+            zeros = {name: zero.expand(n, *shape) for name, shape in shapes.items()}
+            layers.append(SampleGradients(zeros))
+        return layers
+
+    def used(self) -> Tree:
+        """Return the trainable parameters this pass used."""
+        return self.task.parameters() if self.weights is None else self.weights
+
+    def _use(
+        self, call: Call, delta: Tensor | None, axes: list[int], share: float, detach: bool
+    ) -> Use | None:
+        """Return one call as a use over samples, None if it is not one."""
+        x, axis, n = call.x, axes[call.place], self.x.shape[0]
+        if x is None or axis == MISSING or x.shape[axis] != n:
             return None
-        if x._version != call.version:
-            raise ModelError(
-                f"the input of layer {call.site.path!r} was changed in place after the layer used "
-                f"it, so its gradient is lost; replace the in-place operation"
-            )
-        axis = axes[call.place]
-        if axis == MISSING or x.shape[axis] != n:
-            return None
-        if delta is None:  # the scores do not depend on this layer
-            delta = self.scores.new_zeros(call.shape)
+        if delta is None:  # the root does not depend on this call
+            delta = self.scores.detach().new_zeros(call.shape)
+        if detach:
+            x = x.detach()
         if delta.dtype in (torch.float16, torch.bfloat16):
             delta = delta.float()
             x = x.float() if x.is_floating_point() else x
-        use = Use(call.site, x, delta, axis, n, share, self.weights)
-        if call.kind is not None:
-            return call.kind(use)
-        if axis != 0 or delta.shape[0] != n:
-            return None
-        self.plan.say_layer(call.site)
-        return fallback.of_layer(use)
-
-
-MISSING = -1
-"""Axis of the samples in something that has none."""
+        return Use(call.site, x, delta, axis, n, share, self.weights)
 
 
 class Plan:
@@ -147,23 +256,15 @@ class Plan:
     def __init__(self, task: Task) -> None:
         # The task keys the cache of plans: only its parts are held here, or it would never go.
         self.model, self.trainable = task.model, frozenset(task.trainable)
-        known = {id(value): name for name, value in task.parameters().items()}
-        self.sites: list[Site] = []
-        for path, module in task.model.named_modules():
-            own = module.named_parameters(recurse=False, remove_duplicate=False)
-            names = {attr: known[id(value)] for attr, value in own if id(value) in known}
-            if names:
-                self.sites.append(Site(path, module, names))
+        self.sites = list(_sites(task))
         self.batch_norms = [m for m in task.model.modules() if isinstance(m, _BatchNorm)]
-        self.dropouts = list(dropouts(task.model))
+        self.dropouts = [m for m in task.model.modules() if isinstance(m, _DropoutNd)]
         self.perceptron = Perceptron.of(task.model, self.trainable)
-        self.repeats_pass = False  # in train mode, as found out by trying
-        self.said: set[str] = set()
+        self.falls_back: bool | None = None
+        self._said: set[str] = set()
         self._calls: list[Call] = []
-        self._recorders = [(site.module.__dict__, self._recorder(site)) for site in self.sites]
-        self._whole: set[str] = set()
-        self._looked = False
-        self._axes: dict[tuple[tuple[int, int], ...], list[int]] = {}
+        self._recorders = [Recorder(site, self._calls) for site in self.sites]
+        self._known: dict[tuple[object, ...], Known] = {}
 
     def run(self, task: Task, x: Tensor, weights: Tree | None = None) -> Pass:
         """Return a forward pass of `x` whose layers have been noted.
@@ -177,116 +278,122 @@ class Plan:
         weights
             Weights to use instead of the model's own; trainable ones must require a gradient.
         """
-        self._calls = []
-        replaced = [(place, place.get("forward")) for place, _ in self._recorders]
-        for place, recorder in self._recorders:
-            place["forward"] = recorder
-        try:
-            scores = task.scores(x, weights)
-        finally:
-            for place, original in replaced:
-                if original is None:
-                    del place["forward"]
-                else:
-                    place["forward"] = original
-        captured, self._calls = self._calls, []
-        return Pass(task, self, x, weights, scores, captured)
+        with _one_at_a_time:
+            for recorder in self._recorders:
+                recorder.start()
+            try:
+                scores = task.scores(x, weights)
+                return Pass(task, self, x, weights, scores, list(self._calls))
+            finally:
+                self._calls.clear()
+                for recorder in self._recorders:
+                    recorder.stop()
 
-    def completed(
-        self, done: Pass, layers: list[LayerGradients], strays: set[str], at_scores: Tensor
-    ) -> list[LayerGradients]:
-        """Return `layers` with every trainable parameter in exactly one of them."""
-        names = [name for layer in layers for name in layer.shapes]
-        missing = self.trainable.difference(names)
-        if not self._looked or missing - self._whole:
-            self._look_outside(done)
-        strays = strays | self._whole
-        if not strays and not missing and len(names) == len(self.trainable):
-            return layers
-        while any(strays & layer.shapes.keys() for layer in layers):  # they go the same way
-            taken = [layer for layer in layers if strays & layer.shapes.keys()]
-            layers = [layer for layer in layers if not strays & layer.shapes.keys()]
-            strays = strays.union(*(layer.shapes for layer in taken))
-        layers = _joined(layers)
+    def learn(self, task: Task, x: Tensor, weights: Tree | None) -> None:
+        """Find out in eval mode, where nothing is drawn, whether the model needs the fallback."""
+        with eval_mode(self.model), torch.enable_grad():
+            done = self.run(task, x, weights)
+            known = self.known(done, done.scores, torch.ones_like(done.scores))
+        self.falls_back = bool(known.strays) or any(call.kind is None for call in done.calls)
+
+    def known(self, done: Pass, root: Tensor, pull: Tensor | None) -> Known:
+        """Return what a sequence of calls is like, found out the first time it occurs.
+
+        Which axis runs over the samples is seen by a forward pass with one sample more: shapes
+        alone cannot tell samples from tokens when there are as many of both. Whether the calls
+        account for a parameter is seen by its gradient: tied, wrapped, hooked, pruned or otherwise
+        odd parameters have another one than their layer's calls give, and go through the fallback.
+        """
+        calls = tuple(
+            (id(call.site), call.kind is None, 0 if call.x is None else call.x.ndim)
+            for call in done.calls
+        )
+        key = (done.weights is None, self.model.training, calls)
+        if key not in self._known:
+            with torch.enable_grad():
+                axes = self._axes(done)
+                strays = self._strays(done, Known(axes, frozenset()), root, pull)
+            self._say_fallback(done, strays)
+            self._known[key] = Known(axes, strays)
+        known = self._known[key]
+        odd = known.strays or any(call.kind is None for call in done.calls)
+        if odd and any(module.training for module in self.model.modules()):
+            raise fallback.UnrepeatableLayer(
+                "a layer without closed form is in train mode, where its pass may not be "
+                "repeatable; call model.eval() first"
+            )
+        return known
+
+    def _axes(self, done: Pass) -> list[int]:
+        """Return for every call the axis of its input that runs over the samples."""
+        n = done.x.shape[0]
+        with eval_mode(self.model):
+            calls = self.run(done.task, done.x, done.weights).calls
+            more = self.run(done.task, torch.cat([done.x, done.x[:1]]), done.weights).calls
+        if not len(done.calls) == len(calls) == len(more):
+            return [MISSING] * len(done.calls)
+        axes = [_grown(call.x, other.x, n) for call, other in zip(calls, more, strict=True)]
+        for call in calls:
+            # A layer is differentiated alone only if it maps samples to samples, one by one.
+            if call.kind is None and (axes[call.place] != 0 or call.shape[:1] != (n,)):
+                axes[call.place] = MISSING
+        return axes
+
+    def _strays(
+        self, done: Pass, known: Known, root: Tensor, pull: Tensor | None
+    ) -> frozenset[str]:
+        """Return the parameters whose gradient is not what their layers' calls add up to."""
+        used = done.used()
+        names = sorted(self.trainable)
+        edges = cast("list[Tensor]", [call.edge for call in done.calls])
+        found = torch.autograd.grad(
+            root,
+            [*edges, *(used[name] for name in names)],
+            pull,
+            retain_graph=True,
+            allow_unused=True,
+        )
+        with torch.no_grad():
+            self._try_alone(done, known.axes, found[: len(edges)])
+            gradients = dict(zip(names, found[len(edges) :], strict=True))
+            strays: set[str] = set()
+            for layer in done.layers(found[: len(edges)], known, 1.0):
+                sizes = tree.scale(layer.squares(), done.x.shape[0])
+                agree = [_agree(t, gradients[n], sizes[n]) for n, t in layer.total().items()]
+                strays.update(layer.shapes if not all(agree) else ())
+            return frozenset(strays)
+
+    def _try_alone(self, done: Pass, axes: list[int], deltas: Sequence[Tensor | None]) -> None:
+        """Leave to the whole model the layers that cannot be called alone, whatever the reason."""
+        for call in done.calls:
+            if call.kind is None and axes[call.place] != MISSING:
+                only = [MISSING] * len(axes)
+                only[call.place] = 0
+                try:
+                    done.layers(deltas, Known(only, frozenset()), 1.0)
+                except Exception:
+                    axes[call.place] = MISSING
+
+    def _say_fallback(self, done: Pass, strays: frozenset[str]) -> None:
+        """Say which parameters have no closed form."""
+        sites = {call.site.path: call.site for call in done.calls if call.kind is None}
+        for path, site in sites.items():
+            if not strays.issuperset(site.names.values()):
+                self.say(
+                    f"layer {path!r} ({type(site.module).__name__}) has no closed form: its Fisher "
+                    f"takes per-sample gradients of that layer"
+                )
         if strays:
-            if any(module.training for module in self.model.modules()):
-                raise fallback.UnrepeatableLayer(f"{sorted(strays)} need a pass in eval mode")
             self.say(
                 f"{sorted(strays)} have no closed form or are used outside their own layer: their "
                 f"Fisher takes a pass of the whole model per sample, vectorised where possible"
             )
-            layers.append(
-                fallback.of_model(done.task, sorted(strays), done.x, at_scores, done.weights)
-            )
-        unused = missing - strays
-        if unused:
-            parameters, n = done.task.parameters(), done.x.shape[0]
-            shapes = {name: parameters[name].shape for name in sorted(unused)}
-            zero = done.scores.detach().new_zeros(())
-            zeros = {name: zero.expand(n, *shape) for name, shape in shapes.items()}
-            layers.append(SampleGradients(zeros))
-        return layers
-
-    def sample_axes(self, done: Pass) -> list[int]:
-        """Return for every call the axis of its input that runs over the samples.
-
-        Found once per sequence of calls, by a forward pass with one sample more: shapes alone
-        cannot tell samples from tokens when there are as many of both.
-        """
-        key = tuple((id(call.site), 0 if call.x is None else call.x.ndim) for call in done.calls)
-        if key not in self._axes:
-            more = torch.cat([done.x, done.x[:1]])
-            with eval_mode(self.model), torch.enable_grad():
-                calls = self.run(done.task, more, done.weights).calls
-            self._axes[key] = _changed(done.calls, calls, len(done.x))
-        return self._axes[key]
-
-    def say_layer(self, site: Site) -> None:
-        """Say once that a layer has no closed form."""
-        self.say(
-            f"layer {site.path!r} ({type(site.module).__name__}) has no closed form: its Fisher "
-            f"takes per-sample gradients of that layer"
-        )
 
     def say(self, text: str) -> None:
         """Warn, once per task and text."""
-        if text not in self.said:
-            self.said.add(text)
+        if text not in self._said:
+            self._said.add(text)
             warnings.warn(text, FirecvNotice, stacklevel=2)
-
-    def _recorder(self, site: Site) -> Callable[..., object]:
-        """Return a forward pass of one module that notes its calls."""
-        kind, original = kind_of(site.module), site.module.forward
-
-        def forward(*args: object, **kwargs: object) -> object:
-            output = original(*args, **kwargs)
-            x = args[0] if len(args) == 1 and not kwargs else kwargs.get("input")
-            noted = output
-            if not isinstance(output, Tensor):  # only where it begins is known
-                x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
-            if isinstance(noted, Tensor) and noted.requires_grad:
-                x, version = (x, x._version) if isinstance(x, Tensor) else (None, 0)
-                place, edge = len(self._calls), get_gradient_edge(noted)
-                self._calls.append(Call(place, site, kind, x, version, edge, noted.shape))
-            return output
-
-        return forward
-
-    def _look_outside(self, done: Pass) -> None:
-        """Find parameters used in more places than the calls of their own layers."""
-        self._looked = True
-        used = done.task.parameters() if done.weights is None else done.weights
-        names = {id(used[name]): name for name in self.trainable}
-        noted: Counter[str] = Counter()
-        for call in done.calls:
-            if call.kind is None and call.x is not None:  # may use a parameter more than once
-                with torch.enable_grad():
-                    alone = fallback.call_layer(call.site, call.x.detach(), done.weights)
-                noted += _uses(alone, names)
-            else:
-                noted.update(call.site.names.values())
-        uses = _uses(done.scores, names)
-        self._whole |= {name for name in self.trainable if uses[name] > noted[name]}
 
 
 def plan_of(task: Task) -> Plan:
@@ -296,6 +403,9 @@ def plan_of(task: Task) -> Plan:
         plan = _plans[task] = Plan(task)
     return plan
 
+
+_one_at_a_time = threading.RLock()
+"""Noting calls replaces methods of the model for a while; two threads must not do so at once."""
 
 _plans: WeakKeyDictionary[Task, Plan] = WeakKeyDictionary()
 
@@ -312,43 +422,45 @@ def eval_mode(model: nn.Module) -> Generator[None]:
             module.training = True
 
 
-def dropouts(model: nn.Module) -> Iterable[nn.Module]:
-    """Return the modules that drop units at random when in train mode."""
-    return (module for module in model.modules() if isinstance(module, _DropoutNd))
+def _sites(task: Task) -> Iterator[Site]:
+    """Yield the modules with trainable parameters of their own."""
+    model = task.model
+    known = {id(value): name for name, value in model.named_parameters()}
+    known |= {id(value): name for name, value in model.named_buffers()}
+    trainable = set(task.trainable)
+    for path, module in model.named_modules():
+        own = module.named_parameters(recurse=False, remove_duplicate=False)
+        names = {attribute: known[id(value)] for attribute, value in own}
+        names = {attribute: name for attribute, name in names.items() if name in trainable}
+        if names:
+            parts = [
+                *module.named_parameters(remove_duplicate=False),
+                *module.named_buffers(remove_duplicate=False),
+            ]
+            yield Site(path, module, names, {name: known[id(value)] for name, value in parts})
 
 
-def _uses(root: Tensor, names: dict[int, str]) -> Counter[str]:
-    """Return how often each parameter is used in the graph behind `root`."""
-    uses: Counter[str] = Counter()
-    seen: set[Node] = set()
-    ahead = [root.grad_fn]
-    while ahead:
-        node = ahead.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        for following, _ in node.next_functions:
-            variable = cast("Tensor | None", getattr(following, "variable", None))
-            if variable is not None:
-                uses[names.get(id(variable), "")] += 1
-            else:
-                ahead.append(following)
-    return uses
+def _grown(x: Tensor | None, more: Tensor | None, n: int) -> int:
+    """Return the axis along which a layer's input grew by one sample, the others unchanged."""
+    if x is None or more is None or x.ndim != more.ndim:
+        return MISSING
+    pairs = list(zip(x.shape, more.shape, strict=True))
+    grown = [axis for axis, (before, after) in enumerate(pairs) if before != after]
+    if len(grown) != 1 or pairs[grown[0]] != (n, n + 1):
+        return MISSING
+    first = more.detach().narrow(grown[0], 0, n).double()
+    same = torch.allclose(x.detach().double(), first, rtol=1e-3, atol=1e-5, equal_nan=True)
+    return grown[0] if same else MISSING  # or the model moves samples about
 
 
-def _changed(calls: list[Call], calls_with_more: list[Call], n: int) -> list[int]:
-    """Return which axis of each call's input grew with one sample more."""
-    axes = [MISSING] * len(calls)
-    if len(calls) != len(calls_with_more):
-        return axes
-    for call, other in zip(calls, calls_with_more, strict=True):
-        if call.x is None or other.x is None or call.x.ndim != other.x.ndim:
-            continue
-        pairs = list(zip(call.x.shape, other.x.shape, strict=True))
-        grown = [axis for axis, (before, after) in enumerate(pairs) if before != after]
-        if len(grown) == 1 and pairs[grown[0]] == (n, n + 1):
-            axes[call.place] = grown[0]
-    return axes
+def _agree(total: Tensor, gradient: Tensor | None, squared_size: Tensor) -> bool:
+    """Tell whether two gradients are equal up to rounding, of terms of this size."""
+    if gradient is None:
+        return not bool(total.any())
+    tolerance = {torch.float64: 1e-8, torch.float32: 1e-3}.get(gradient.dtype, 0.1)
+    largest = max(float(squared_size.max()) ** 0.5, float(gradient.abs().max()))
+    difference = (total - gradient.to(total)).abs().max()
+    return not float(difference) > tolerance * largest  # NaN is somebody else's business
 
 
 def _joined(layers: list[LayerGradients]) -> list[LayerGradients]:

@@ -12,11 +12,13 @@ import torch
 from torch import Tensor
 
 from firecv import tree
+from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.capture import plan_of
 from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.laws import Law, n_pulls, pulls
 from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.stream import full_precision
 from firecv.models import Task
 from firecv.tree import Tree
 
@@ -124,6 +126,13 @@ def _live(
     plan = plan_of(task)
     checks.check_per_sample(plan)
     x, y = checks.unpack((x,) if y is None else (x, y))
+    if not x.shape[0]:
+        raise DataError("the batch is empty; give at least one sample")
+    frozen = sorted(n for n in task.trainable if weights and not weights[n].requires_grad)
+    if frozen:
+        raise DataError(
+            f"weights {frozen} do not require a gradient; call requires_grad_() on them"
+        )
     done = plan.run(task, x, weights)
     checks.check_scores(done.scores, x.shape[0])
     if y is not None and law == "empirical":
@@ -131,4 +140,6 @@ def _live(
     checks.check_finite_scores(done.scores, task, x, weights)
     share = 1 / n_pulls(law, done.scores.shape[1])
     found = pulls(done.scores, y, law, rng)
-    return [done.layers(done.scores, p, share, differentiable=True) for p in found], done.scores
+    with full_precision(x):
+        passes = [done.backward(done.scores, p, share, differentiable=True) for p in found]
+    return [layers for layers, _ in passes], done.scores

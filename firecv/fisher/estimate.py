@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from firecv import tree
 from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.base import Fisher, Structure
@@ -20,7 +21,7 @@ from firecv.fisher.fallback import UnrepeatableLayer
 from firecv.fisher.laws import Law
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.perceptron import Perceptron
-from firecv.fisher.stream import Batches, leaves, micro_batches
+from firecv.fisher.stream import Batches, full_precision, leaves, micro_batches
 from firecv.models import Batch, Task
 from firecv.tree import Tree
 
@@ -76,7 +77,7 @@ def estimate(
     for micro_batch in micro_batches(task, batches, law, rng, weights):
         n_samples += micro_batch.n_samples
         for layers in micro_batch.passes():
-            with torch.no_grad():
+            with torch.no_grad(), full_precision(micro_batch.done.x):
                 piece = structure.from_layers(layers)
                 checks.check_finite_fisher(piece, layers, micro_batch.done.x)
                 total = piece if total is None else total + piece
@@ -142,11 +143,13 @@ def gradient_and_fisher(
         return _in_two_passes(structure, task, x, y, weights)
     if any(module.training for module in plan.dropouts):
         plan.say("dropout is active: the Fisher is that of the same pass, dropped units included")
-    if not (plan.repeats_pass and task.model.training):
+    if task.model.training and plan.falls_back is None:
+        plan.learn(task, x, weights)
+    if not (task.model.training and plan.falls_back):
         try:
             return _in_one_pass(structure, task, plan, x, y, weights)
         except UnrepeatableLayer:
-            plan.repeats_pass = True
+            plan.falls_back = True
     plan.say(
         "a layer without closed form is in train mode, where it may draw at random: the Fisher "
         "comes from a second pass in eval mode, at about twice the cost"
@@ -157,21 +160,26 @@ def gradient_and_fisher(
 def _in_one_pass(
     structure: Structure[F], task: Task, plan: Plan, x: Tensor, y: Tensor, weights: Tree | None
 ) -> Step[F]:
+    checks.check_per_sample(plan)
     n = x.shape[0]
     root_n = math.sqrt(n)
     fused = cast(object, structure) is Diagonal  # its kernels give the gradient along the way
     pull, share = (1.0, 1.0) if fused else (root_n, 1 / n)  # of g_i / n or of g_i / sqrt(n)
-    with torch.no_grad():
-        if plan.perceptron is not None and plan.perceptron.applies(x):
+    totals: Tree = {}
+    if plan.perceptron is not None and plan.perceptron.applies(x):
+        with torch.no_grad():
             loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
-        else:
-            with torch.enable_grad():
-                done = plan.run(task, x, weights)
-                checks.check_scores(done.scores, n)
-                checks.check_labels(y, done.scores.shape[1])
-                loss = functional.cross_entropy(done.scores, y)
-            layers = done.layers(loss, torch.full_like(loss, pull), share)
+    else:
+        with torch.enable_grad():
+            done = plan.run(task, x, weights)
+            checks.check_scores(done.scores, n)
+            checks.check_labels(y, done.scores.shape[1])
+            loss = functional.cross_entropy(done.scores, y)
         checks.check_finite_loss(loss, task, x, weights)
+        with full_precision(x):
+            layers, totals = done.backward(loss, torch.full_like(loss, pull), share)
+    checks.check_finite_loss(loss, task, x, weights)
+    with torch.no_grad(), full_precision(x):
         if fused:
             gradient, diagonal = Diagonal.with_gradient(layers, n)
             fisher = cast(F, diagonal)
@@ -180,7 +188,11 @@ def _in_one_pass(
             gradient = {name: value for part in parts for name, value in part.items()}
             fisher = structure.from_layers(layers)
         checks.check_finite_fisher(fisher, layers, x)
-    return Step(gradient, fisher, loss.detach())
+        gradient |= tree.scale(totals, 1 / pull)
+        gradient = {name: gradient[name] for name in task.trainable}
+        if loss.dtype.itemsize < 4:  # sums were taken in single precision
+            gradient = {n: gradient[n].to(p.dtype) for n, p in task.parameters().items()}
+        return Step(gradient, fisher, loss.detach())
 
 
 def _written_out(
@@ -199,13 +211,18 @@ def _written_out(
 def _in_two_passes(
     structure: Structure[F], task: Task, x: Tensor, y: Tensor, weights: Tree | None
 ) -> Step[F]:
-    scores = task.scores(x, weights)
-    checks.check_scores(scores, x.shape[0])
-    checks.check_labels(y, scores.shape[1])
-    loss = functional.cross_entropy(scores, y)
-    checks.check_finite_loss(loss, task, x, weights)
-    used = task.parameters() if weights is None else task.keep_trainable(weights)
-    gradient = torch.autograd.grad(loss, list(used.values()), materialize_grads=True)
+    own = weights
+    if own is not None:  # batch norms write to their buffers: to copies of them
+        buffers = {name: value.clone() for name, value in task.model.named_buffers()}
+        own = buffers | {n: v.clone() if n in buffers else v for n, v in own.items()}
+    with torch.enable_grad():
+        scores = task.scores(x, own)
+        checks.check_scores(scores, x.shape[0])
+        checks.check_labels(y, scores.shape[1])
+        loss = functional.cross_entropy(scores, y)
+        checks.check_finite_loss(loss, task, x, own)
+        used = task.parameters() if own is None else task.keep_trainable(own)
+        gradient = torch.autograd.grad(loss, list(used.values()), materialize_grads=True)
     with eval_mode(task.model):
         fisher = estimate(structure, task, [(x, y)], law="empirical", weights=weights)
     return Step(dict(zip(used, gradient, strict=True)), fisher, loss.detach())

@@ -14,38 +14,32 @@ from torch import Tensor
 from torch.func import functional_call, grad, vmap  # pyright: ignore[reportUnknownVariableType]
 
 from firecv.errors import ModelError
-from firecv.fisher.layers.kinds import Site, Use
+from firecv.fisher.layers.kinds import Use
 from firecv.fisher.layers.samples import SampleGradients
 from firecv.models import Task
 from firecv.tree import Tree
 
 
 class UnrepeatableLayer(ModelError):
-    """A layer whose forward pass may draw at random cannot be differentiated a second time."""
+    """A layer without closed form is in train mode: a second pass may draw other numbers."""
 
 
 def of_layer(use: Use) -> SampleGradients:
     """Return per-sample gradients by differentiating one layer, samples on its first axis."""
-    site = use.site
+    site, weights = use.site, use.weights or {}
     own = {attribute: site.state(attribute, use.weights) for attribute in site.names}
+    others = {
+        below: weights[name]
+        for below, name in site.inside.items()
+        if name in weights and below not in own
+    }
 
     def pulled(parameters: Tree, x: Tensor, delta: Tensor) -> Tensor:
-        output = call_layer(site, x.unsqueeze(0), use.weights, parameters)
+        output = functional_call(site.module, others | parameters, (x.unsqueeze(0),))
         return (output * delta.unsqueeze(0)).sum()
 
     gradients = _per_sample(pulled, own, use.x, use.delta)
     return SampleGradients({site.names[attribute]: g for attribute, g in gradients.items()})
-
-
-def call_layer(site: Site, x: Tensor, weights: Tree | None, own: Tree | None = None) -> Tensor:
-    """Return the output of one layer alone, with parameters of its own replaced."""
-    prefix = f"{site.path}." if site.path else ""
-    given = {
-        name.removeprefix(prefix): value
-        for name, value in (weights or {}).items()
-        if name.startswith(prefix)
-    }
-    return functional_call(site.module, given | (own or {}), (x,))
 
 
 def of_model(
@@ -72,8 +66,9 @@ def _per_sample(
     except (RuntimeError, NotImplementedError, ValueError, TypeError) as error:
         # Some operations cannot be vectorised: recurrent cells, loops over values.
         if "randomness" in str(error):
-            raise UnrepeatableLayer(
-                "a layer without closed form draws at random, so its pass cannot be repeated"
+            raise ModelError(
+                "a layer without closed form draws at random even in eval mode, so a sample has no "
+                "gradient of its own; make it deterministic in eval mode"
             ) from error
     differentiable = torch.is_grad_enabled()
     leaves = parameters

@@ -29,6 +29,9 @@ from firecv.fisher.layers.factor import Factor
 from firecv.fisher.shapes import Shapes, check_shapes, shapes_from_tree, shapes_to_tree
 from firecv.tree import Tree
 
+SEPARATOR = "\n"
+"""Between the names of weight and bias, which may hold any visible character."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pair:
@@ -42,7 +45,7 @@ class Pair:
     @property
     def key(self) -> str:
         """Names of weight and bias in one."""
-        return f"{self.weight or ''}+{self.bias or ''}"
+        return f"{self.weight or ''}{SEPARATOR}{self.bias or ''}"
 
     @cached_property
     def eigenbases(self) -> tuple[Tensor, Tensor, Tensor, Tensor]:
@@ -203,7 +206,7 @@ class Kronecker:
         for name in sorted(arrays):
             kind, _, key = name.partition("/")
             if kind == "inputs":
-                weight, _, bias = key.partition("+")
+                weight, _, bias = key.partition(SEPARATOR)
                 inputs, outputs = Factor(arrays[name]), Factor(arrays[f"outputs/{key}"])
                 pairs[key] = Pair(weight or None, bias or None, inputs, outputs)
         rest = {

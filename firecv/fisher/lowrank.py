@@ -20,7 +20,7 @@ from firecv.errors import StructureError
 from firecv.fisher.base import check_factor, check_same
 from firecv.fisher.dense import Dense
 from firecv.fisher.layers.contract import LayerGradients
-from firecv.fisher.layers.samples import SampleGradients
+from firecv.fisher.layers.samples import SampleGradients, as_rows
 from firecv.tree import Tree
 
 RANK = 50
@@ -96,7 +96,8 @@ class LowRank:
     @classmethod
     def zeros(cls, params: Tree) -> "LowRank":
         """Return the zero matrix."""
-        return cls.from_tree({n: v.detach().new_zeros(0, *v.shape) for n, v in params.items()})
+        empty = {n: v.detach().new_zeros(0, *v.shape) for n, v in params.items()}
+        return cls._explicit(empty, RANK)
 
     @classmethod
     def from_layers(cls, layers: Sequence[LayerGradients]) -> "LowRank":
@@ -135,7 +136,7 @@ class LowRank:
         check_same(self, other)
         mine, others = self.vectors, other.vectors
         tree.check_match(*({n: u[:0] for n, u in vectors.items()} for vectors in (mine, others)))
-        cross = torch.stack([u.flatten(1) @ others[n].flatten(1).T for n, u in mine.items()]).sum(0)
+        cross = torch.stack([as_rows(u) @ as_rows(others[n]).T for n, u in mine.items()]).sum(0)
         gram = torch.cat(
             [
                 torch.cat([self.values.diag(), cross], 1),
@@ -143,15 +144,13 @@ class LowRank:
             ]
         )
         rank = max(self.rank, other.rank)
-        values, vectors = _leading(gram, rank)
+        _, vectors = _leading(gram, rank)
         first, second = vectors.split([self.values.shape[0], other.values.shape[0]])
-        joint = {
-            name: torch.addmm(second.T @ others[name].flatten(1), first.T, u.flatten(1)).unflatten(
-                1, u.shape[1:]
-            )
-            for name, u in mine.items()
-        }
-        return LowRank([SampleGradients(joint)], torch.eye(len(values)).to(values), values, rank)
+        joint: Tree = {}
+        for name, u in mine.items():
+            rows = torch.addmm(second.T @ as_rows(others[name]), first.T, as_rows(u))
+            joint[name] = rows.reshape(rows.shape[0], *u.shape[1:])
+        return LowRank._explicit(joint, rank)
 
     def __mul__(self, factor: float) -> "LowRank":
         """Return the product with a number."""
@@ -159,16 +158,26 @@ class LowRank:
         return LowRank(self.layers, self.coefficients * root, self.values * factor, self.rank)
 
     def to_tree(self) -> Tree:
-        """Return the vectors u_j by name."""
-        return dict(self.vectors)
+        """Return the vectors u_j by name, and the rank."""
+        vectors = {f"vectors/{name}": value for name, value in self.vectors.items()}
+        return {"rank": torch.tensor(self.rank)} | vectors
 
     @classmethod
     def from_tree(cls, arrays: Tree) -> "LowRank":
         """Return the Fisher of these vectors, which are orthogonal."""
-        vectors = SampleGradients(dict(arrays))
-        values = vectors.norms()
-        identity = torch.eye(len(values)).to(values)
-        return cls([vectors], identity, values, max(len(values), RANK))
+        vectors = {
+            name.removeprefix("vectors/"): value
+            for name, value in arrays.items()
+            if name.startswith("vectors/")
+        }
+        return cls._explicit(vectors, int(arrays["rank"]))
+
+    @classmethod
+    def _explicit(cls, vectors: Tree, rank: int) -> "LowRank":
+        """Return the Fisher of orthogonal vectors written out."""
+        rows = SampleGradients(vectors)
+        values = rows.norms()
+        return cls([rows], torch.eye(len(values)).to(values), values, rank)
 
     def _project(self, v: Tree) -> Tensor:
         """Return the inner products u_j' v."""

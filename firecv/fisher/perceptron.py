@@ -14,6 +14,9 @@ from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.layers.linear import LinearGradients
 from firecv.tree import Tree
 
+HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+GLOBAL_HOOKS = tuple(getattr(nn.modules.module, f"_global{name}") for name in HOOKS)
+
 
 @dataclass(frozen=True)
 class Perceptron:
@@ -61,15 +64,12 @@ class Perceptron:
 
     def applies(self, x: Tensor) -> bool:
         """Tell whether the written-out pass is the model's own: no hooks, no casts."""
-        if torch.is_autocast_enabled(x.device.type) or x.dtype != self.layers[0][0].weight.dtype:
+        first = self.layers[0][0].weight
+        if torch.is_autocast_enabled(x.device.type) or x.dtype != first.dtype:
             return False
-        if x.ndim != 2 and not self.flatten:
+        if x.dtype not in (torch.float32, torch.float64) or (x.ndim != 2 and not self.flatten):
             return False
-        for module in self.modules:
-            hooks = (module._forward_hooks, module._forward_pre_hooks, module._backward_hooks)  # pyright: ignore[reportPrivateUsage]
-            if any(hooks):
-                return False
-        return True
+        return not any(_is_touched(module) for module in self.modules) and not any(GLOBAL_HOOKS)
 
     def run(
         self, x: Tensor, y: Tensor, weights: Tree | None, pull: float, share: float
@@ -110,3 +110,11 @@ class Perceptron:
             if place:
                 delta = torch.ops.aten.threshold_backward(delta @ matrices[place], inputs[place], 0)
         return loss, layers[::-1]
+
+
+def _is_touched(module: nn.Module) -> bool:
+    """Tell whether a module or a parameter of it has hooks, or a forward pass of its own."""
+    own = module.__dict__
+    if "forward" in own or any(own[name] for name in HOOKS):
+        return True
+    return any(p is not None and p._backward_hooks for p in own["_parameters"].values())

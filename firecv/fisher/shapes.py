@@ -13,7 +13,8 @@ PREFIX = "shape/"
 def flatten(values: Tree, shapes: Shapes, n_leading: int = 0) -> Tensor:
     """Return all entries as one vector in the order of `shapes`, behind leading axes."""
     check_shapes(shapes, values, n_leading)
-    return torch.cat([values[name].flatten(n_leading) for name in shapes], n_leading)
+    parts = [values[name] for name in shapes]
+    return torch.cat([part.reshape(*part.shape[:n_leading], -1) for part in parts], n_leading)
 
 
 def unflatten(vector: Tensor, shapes: Shapes) -> Tree:

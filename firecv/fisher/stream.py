@@ -1,6 +1,7 @@
 """Any number of samples, a few at a time: per-sample gradients in memory that does not grow."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 import torch
@@ -9,7 +10,7 @@ from torch import Tensor
 from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.capture import Pass, plan_of
-from firecv.fisher.laws import Law, pulls
+from firecv.fisher.laws import Law, n_pulls, pulls
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.models import Task
 from firecv.tree import Tree
@@ -25,19 +26,24 @@ class MicroBatch:
     """A few samples after their forward pass."""
 
     done: Pass
-    pulls: list[Tensor]
+    y: Tensor | None
+    law: Law
+    rng: torch.Generator | None
 
     @property
     def n_samples(self) -> int:
         """How many samples it has."""
-        return len(self.done.x)
+        return self.done.x.shape[0]
 
     def passes(self) -> Iterator[list[LayerGradients]]:
         """Yield every layer's gradients for one backward pass after the other."""
-        last = len(self.pulls) - 1
-        for index, pull in enumerate(self.pulls):
-            share = 1 / len(self.pulls)
-            yield self.done.layers(self.done.scores, pull, share, retain=index < last)
+        scores = self.done.scores
+        n_passes = n_pulls(self.law, scores.shape[1])
+        for index, pull in enumerate(pulls(scores.detach(), self.y, self.law, self.rng)):
+            more = index + 1 < n_passes
+            with full_precision(scores):
+                layers, _ = self.done.backward(scores, pull, 1 / n_passes, retain=more)
+            yield layers
 
 
 def micro_batches(
@@ -62,14 +68,18 @@ def micro_batches(
             if labels is not None:
                 checks.check_labels(labels, done.scores.shape[1])
             checks.check_finite_scores(done.scores, task, done.x, weights)
-            with torch.no_grad():
-                found = list(pulls(done.scores.detach(), labels, law, rng))
-            yield MicroBatch(done, found)
+            yield MicroBatch(done, labels, law, rng)
     if empty:
         raise DataError(
             "there is no sample to estimate a Fisher from: batches is empty, or an iterator that "
             "was used up before"
         )
+
+
+def full_precision(like: Tensor) -> AbstractContextManager[object]:
+    """Return a context in which no autocast lowers the precision of our own sums."""
+    kind = like.device.type
+    return torch.autocast(kind, enabled=False) if torch.is_autocast_enabled(kind) else nullcontext()
 
 
 def leaves(task: Task, weights: Tree | None) -> Tree | None:

@@ -1,8 +1,8 @@
 """What is trained: a model, its loss and the names of its trainable parameters."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import final
 
 from torch import Tensor, nn
 from torch.func import functional_call  # pyright: ignore[reportUnknownVariableType]
@@ -13,13 +13,13 @@ from firecv.tree import Tree
 Batch = tuple[Tensor, Tensor]
 
 
-@dataclass(frozen=True, eq=False)
+@final
 class Task:
     """A classifier with its loss and the parameters that training may change.
 
     The model maps a batch of samples to class scores of shape (n_samples, n_classes); the loss
     is the mean cross-entropy of their softmax. The model's layers are looked at once, so a
-    model whose layers are exchanged or unfrozen later needs a new task.
+    model whose layers are exchanged, frozen or unfrozen later needs a new task.
 
     Parameters
     ----------
@@ -38,14 +38,11 @@ class Task:
     torch.Size([])
     """
 
-    model: nn.Module
-    trainable: Sequence[str] = field(default=())
-
-    def __post_init__(self) -> None:
-        """Check the names and fill in the default."""
-        parameters = dict(self.model.named_parameters())
+    def __init__(self, model: nn.Module, trainable: Sequence[str] | None = None) -> None:
+        parameters = dict(model.named_parameters())
         live = tuple(name for name, value in parameters.items() if value.requires_grad)
-        for name in self.trainable:
+        chosen = live if trainable is None else tuple(trainable)
+        for name in chosen:
             if name not in parameters:
                 near = get_close_matches(name, parameters, n=1)
                 hint = f"; did you mean {near[0]!r}?" if near else f"; it has {list(parameters)}"
@@ -55,12 +52,12 @@ class Task:
                     f"parameter {name!r} is named as trainable but does not require a gradient; "
                     f"call requires_grad_() on it first"
                 )
-        object.__setattr__(self, "trainable", tuple(self.trainable) or live)
-        if not self.trainable:
+        if not chosen:
             raise ModelError(
                 "the model has no trainable parameter: every parameter is frozen or there is "
                 "none; call requires_grad_() on those to train"
             )
+        self.model, self.trainable = model, chosen
 
     def parameters(self) -> Tree:
         """Return the trainable parameters themselves, by name."""

@@ -1,14 +1,26 @@
 """Everything a user can get wrong gets an error that says what to do; modes do what they say."""
 
+import copy
+import gc
 import math
 import warnings
+import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from torch import nn
 
 from firecv.errors import DataError, FirecvNotice, ModelError, NumericalError
-from firecv.fisher import STRUCTURES, Dense, Diagonal, LowRank, estimate, gradient_and_fisher
+from firecv.fisher import (
+    STRUCTURES,
+    Dense,
+    Diagonal,
+    LowRank,
+    estimate,
+    gradient_and_fisher,
+    quadratic,
+)
 from firecv.models import Task, batches
 from tests import reference
 from tests.cases import make_case
@@ -280,6 +292,124 @@ def test_a_hooked_perceptron_takes_the_general_route() -> None:
     step = gradient_and_fisher(Dense, case.task, (case.x, case.y))
     wanted = reference.dense_fisher(case.task, case.x, case.y)
     torch.testing.assert_close(step.fisher.trace(), wanted.trace())
+
+
+def test_a_hook_on_a_parameter_changes_the_gradient_and_not_the_fisher() -> None:
+    case = make_case("table")
+    wanted = reference.dense_fisher(case.task, case.x, case.y)
+    weight = case.task.model[0].weight
+    weight.register_hook(lambda g: g * (torch.arange(4) > 0))  # masks a column
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        step = gradient_and_fisher(Dense, case.task, (case.x, case.y))
+    assert (step.gradient["0.weight"][:, 0] == 0).all() and step.gradient["0.weight"].any()
+    torch.testing.assert_close(step.fisher.trace(), wanted.trace())
+
+
+def test_a_global_hook_is_seen() -> None:
+    case = make_case("table")
+    handle = nn.modules.module.register_module_forward_hook(
+        lambda module, inputs, output: output * 2 if isinstance(module, nn.ReLU) else None
+    )
+    try:
+        wanted = reference.dense_fisher(case.task, case.x, case.y)
+        step = gradient_and_fisher(Dense, case.task, (case.x, case.y))
+    finally:
+        handle.remove()
+    torch.testing.assert_close(step.fisher.trace(), wanted.trace())
+
+
+def test_a_forward_pass_replaced_later_is_seen() -> None:
+    case = make_case("cnn")
+    gradient_and_fisher(Diagonal, case.task, (case.x, case.y))
+    layer = case.task.model[3]
+    layer.forward = lambda x: nn.functional.conv2d(x, layer.weight * 2, layer.bias)
+    wanted = reference.dense_fisher(case.task, case.x, case.y)
+    with pytest.warns(FirecvNotice):
+        step = gradient_and_fisher(Diagonal, case.task, (case.x, case.y))
+    torch.testing.assert_close(step.fisher.trace(), wanted.trace())
+    assert "forward" in layer.__dict__
+
+
+def test_nothing_is_held_once_it_is_dropped() -> None:
+    case = make_case("cnn")
+    fisher = estimate(Diagonal, case.task, [(case.x, case.y)], law="empirical")
+    model = weakref.ref(case.task.model)
+    gc.disable()
+    try:
+        del case
+        assert model() is None, "a reference cycle keeps the model"
+    finally:
+        gc.enable()
+    assert fisher.trace() > 0
+
+
+@every_structure
+def test_results_carry_no_graph_and_do_not_follow_the_batch(structure) -> None:
+    case = make_case("table")
+    fisher = gradient_and_fisher(structure, case.task, (case.x, case.y)).fisher
+    v = {n: torch.ones_like(p, requires_grad=True) for n, p in case.task.parameters().items()}
+    for _ in range(2):  # a second time must not meet a freed graph
+        quadratic(fisher, v).backward()
+    before = quadratic(fisher, v).item()
+    case.x.zero_()
+    assert quadratic(fisher, v).item() == before
+    copy.deepcopy(fisher)
+
+
+def test_given_batch_statistics_are_not_written_to() -> None:
+    case = make_case("batch_norm")
+    weights = case.task.weights()
+    before = {name: value.clone() for name, value in weights.items()}
+    case.task.model.train()
+    count = case.task.model[1].num_batches_tracked.clone()
+    with pytest.warns(FirecvNotice):
+        gradient_and_fisher(Diagonal, case.task, (case.x, case.y), weights=weights)
+    assert all(torch.equal(before[name], value) for name, value in weights.items())
+    assert torch.equal(case.task.model[1].num_batches_tracked, count)
+
+
+def test_autocast_lowers_the_model_not_our_sums() -> None:
+    model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2)).eval()
+    x, y = torch.randn(40, 3), torch.arange(40) % 2
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        fisher = estimate(Diagonal, Task(model), [(x, y)], law="empirical")
+        step = gradient_and_fisher(Dense, Task(model), (x, y))
+    assert all(value.dtype == torch.float32 for value in fisher.entries.values())
+    assert step.fisher.matrix.dtype == torch.float32
+
+
+@pytest.mark.parametrize("activation", [nn.Tanh, nn.ReLU])
+def test_half_precision_models_train(activation) -> None:
+    task = Task(nn.Sequential(nn.Linear(3, 4), activation(), nn.Linear(4, 2)).bfloat16())
+    x, y = torch.randn(8, 3).bfloat16(), torch.arange(8) % 2
+    gradient, fisher, _ = gradient_and_fisher(Diagonal, task, (x, y))
+    for name, parameter in task.parameters().items():
+        parameter.grad = gradient[name]
+        assert fisher.entries[name].dtype == torch.float32
+
+
+def test_two_threads_on_one_model() -> None:
+    case = make_case("cnn")
+    tasks = [Task(case.task.model), Task(case.task.model)]
+    wanted = estimate(Diagonal, case.task, [(case.x, case.y)], law="exact").trace()
+
+    def work(task: Task) -> list[torch.Tensor]:
+        batch = [(case.x, case.y)]
+        return [estimate(Diagonal, task, batch, law="exact").trace() for _ in range(10)]
+
+    with ThreadPoolExecutor(2) as pool:
+        found = [trace for traces in pool.map(work, tasks) for trace in traces]
+    for trace in found:
+        torch.testing.assert_close(trace, wanted)
+    assert all("forward" not in module.__dict__ for module in case.task.model.modules())
+
+
+def test_gradients_come_in_the_order_of_the_parameters() -> None:
+    for name in ("time", "tied", "batch_norm"):
+        case = make_case(name)
+        step = gradient_and_fisher(Diagonal, case.task, (case.x, case.y))
+        assert list(step.gradient) == list(case.task.trainable)
 
 
 def test_the_model_is_left_as_it_was() -> None:

@@ -40,11 +40,11 @@ def factors_by_definition(task: Task, layer: nn.Module, x, y):
 @pytest.mark.parametrize(
     ("name", "layer", "key"),
     [
-        ("table", "0", "0.weight+0.bias"),
-        ("cnn", "0", "0.weight+0.bias"),  # thin
-        ("cnn", "3", "3.weight+3.bias"),  # by rows
-        ("strided", "0", "0.weight+0.bias"),
-        ("time", "mix", "mix.weight+mix.bias"),
+        ("table", "0", "0.weight\n0.bias"),
+        ("cnn", "0", "0.weight\n0.bias"),  # thin
+        ("cnn", "3", "3.weight\n3.bias"),  # by rows
+        ("strided", "0", "0.weight\n0.bias"),
+        ("time", "mix", "mix.weight\nmix.bias"),
     ],
 )
 def test_factors_equal_their_definition(name: str, layer: str, key: str) -> None:

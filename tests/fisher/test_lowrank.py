@@ -77,3 +77,10 @@ def test_no_gradient_of_a_linear_layer_is_written_out() -> None:
     fisher = gradient_and_fisher(LowRank, task, (x, y)).fisher
     kept = sum(t.numel() for layer in fisher.layers for t in (layer.a, layer.delta))
     assert kept == 8 * (400 + 300 + 300 + 3)
+
+
+def test_files_keep_the_rank() -> None:
+    case = make_case("table")
+    fisher = estimate(LowRank.of(2), case.task, [(case.x, case.y)], law="exact")
+    again = LowRank.from_tree(fisher.to_tree())
+    assert (again + again).values.shape == (2,)

@@ -112,3 +112,20 @@ def test_a_model_without_such_layers_is_refused() -> None:
     task = Task(torch.nn.Sequential(torch.nn.LayerNorm(3)).eval())
     with pytest.raises(ModelError, match="no trainable linear or convolutional layer"):
         sketch(task, batches(torch.randn(2, 3)), seed=0)
+
+
+def test_columns_belong_to_layers_whatever_is_called() -> None:
+    class Experts(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
+
+        def forward(self, x):
+            return self.a(x) if x[0, 0] > 0 else self.b(x)
+
+    task = Task(Experts().eval())
+    x = torch.ones(2, 3)
+    phi = sketch(task, [(x,), (-x,)], seed=0)
+    assert phi.shape == (4, 2 * NUMBERS)
+    assert phi[:2, :NUMBERS].any() and not phi[:2, NUMBERS:].any()
+    assert phi[2:, NUMBERS:].any() and not phi[2:, :NUMBERS].any()

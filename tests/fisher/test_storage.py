@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 from firecv.errors import FileFormatError
 from firecv.fisher import STRUCTURES, Diagonal, as_matrix, estimate, load, save
+from firecv.models import Task
 from tests.cases import make_case
 
 
@@ -97,3 +98,16 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
         save(Diagonal({"w": torch.zeros(20)}), path)
     assert path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("structure", STRUCTURES.values(), ids=STRUCTURES)
+def test_names_may_hold_any_character(structure, tmp_path: Path) -> None:
+    model = torch.nn.ModuleDict({"a:b+c/d": torch.nn.Linear(2, 2)})
+    model.forward = lambda x: model["a:b+c/d"](x)
+    task = Task(model.eval())
+    x, y = torch.randn(4, 2), torch.tensor([0, 1, 0, 1])
+    fisher = estimate(structure, task, [(x, y)], law="exact")
+    save(fisher, tmp_path / "f")
+    again = load(tmp_path / "f")
+    params = {n: p.detach() for n, p in task.parameters().items()}
+    torch.testing.assert_close(as_matrix(again, params), as_matrix(fisher, params))

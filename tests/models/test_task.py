@@ -39,6 +39,8 @@ def test_no_trainable_parameter_is_an_error() -> None:
     net = model().requires_grad_(False)
     with pytest.raises(ModelError, match="no trainable parameter"):
         Task(net)
+    with pytest.raises(ModelError, match="no trainable parameter"):
+        Task(model(), trainable=[])
 
 
 def test_an_unknown_name_gets_the_nearest_known_one() -> None:

@@ -32,17 +32,19 @@ class Site:
         The module itself.
     names
         Trainable parameters of its own: attribute to name in the model.
+    inside
+        All parameters and buffers below it: name below it to name in the model.
     """
 
     path: str
     module: nn.Module
     names: dict[str, str]
+    inside: dict[str, str]
 
     def state(self, attribute: str, weights: Tree | None) -> Tensor:
         """Return a parameter or buffer as the captured pass used it."""
-        name = f"{self.path}.{attribute}" if self.path else attribute
         own = cast(Tensor, getattr(self.module, attribute))
-        return own if weights is None else weights.get(name, own)
+        return own if weights is None else weights.get(self.inside[attribute], own)
 
 
 class Use(NamedTuple):

@@ -148,8 +148,9 @@ class LinearGradients:
         )
 
     def for_products(self) -> "LinearGradients":
-        """Return itself."""
-        return self
+        """Return a copy that does not change when the caller's batch does."""
+        a, delta = self.a.clone(), self.delta.clone()
+        return LinearGradients(self.weight, self.bias, a, delta, self.share)
 
     def factors(self) -> tuple[Factor, Factor, float]:
         """Return the Kronecker factors: sum of a a' over positions, mean of delta delta'."""

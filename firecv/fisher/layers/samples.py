@@ -1,5 +1,6 @@
 """Per-sample gradients as they are: for small layers, other layers, and as the reference."""
 
+import math
 from dataclasses import dataclass
 
 import torch
@@ -39,17 +40,18 @@ class SampleGradients:
 
     def norms(self) -> Tensor:
         """Return g_i' g_i."""
-        parts = [g.square().sum(tuple(range(1, g.ndim))) for g in self.gradients.values()]
+        squares = [g.square() for g in self.gradients.values()]
+        parts = [s.sum(tuple(range(1, s.ndim))) if s.ndim > 1 else s for s in squares]
         return torch.stack(parts).sum(0)
 
     def gram(self) -> Tensor:
         """Return g_i' g_j."""
-        flat = [g.flatten(1) for g in self.gradients.values()]
+        flat = [as_rows(g) for g in self.gradients.values()]
         return torch.stack([g @ g.T for g in flat]).sum(0)
 
     def project(self, v: Tree) -> Tensor:
         """Return g_i' v."""
-        products = [g.flatten(1) @ v[name].flatten() for name, g in self.gradients.items()]
+        products = [as_rows(g) @ v[name].flatten() for name, g in self.gradients.items()]
         return torch.stack(products).sum(0)
 
     def combine(self, coefficients: Tensor) -> Tree:
@@ -63,3 +65,8 @@ class SampleGradients:
     def for_products(self) -> "SampleGradients":
         """Return itself."""
         return self
+
+
+def as_rows(gradients: Tensor) -> Tensor:
+    """Return one row per sample, also of no samples and of parameters without axes."""
+    return gradients.reshape(gradients.shape[0], math.prod(gradients.shape[1:]))
