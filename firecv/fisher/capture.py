@@ -6,15 +6,13 @@ layers' outputs, since every parameter gradient, alone or per sample, follows fr
 
 import threading
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
 
 import torch
-from torch import Tensor, nn
-from torch.autograd.graph import GradientEdge, get_gradient_edge
+from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm  # pyright: ignore[reportPrivateUsage]
 from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivateUsage]
 
@@ -22,74 +20,13 @@ from firecv import tree
 from firecv.errors import FirecvNotice, ModelError
 from firecv.fisher import fallback
 from firecv.fisher.layers.contract import LayerGradients
-from firecv.fisher.layers.kinds import Kind, Site, Use, kind_of
-from firecv.fisher.layers.linear import LinearGradients
+from firecv.fisher.layers.joined import joined
+from firecv.fisher.layers.kinds import Use
 from firecv.fisher.layers.samples import SampleGradients
 from firecv.fisher.perceptron import Perceptron
+from firecv.fisher.recorder import Call, Recorder, eval_mode, sites_of
 from firecv.models import Task
 from firecv.tree import Tree
-
-
-class Call(NamedTuple):
-    """One call of a layer: its input, if that was one tensor, and where its output begins."""
-
-    place: int
-    site: Site
-    kind: Kind | None
-    x: Tensor | None
-    version: int
-    edge: GradientEdge
-    shape: torch.Size
-
-
-class Recorder:
-    """Stands in for the forward pass of one module and notes its calls.
-
-    Parameters
-    ----------
-    site
-        The module.
-    calls
-        Where calls are noted.
-    """
-
-    def __init__(self, site: Site, calls: list[Call]) -> None:
-        self.site, self.calls = site, calls
-        self.kind = kind_of(site.module)
-        self.patched: Callable[..., object] | None = None
-
-    def start(self) -> None:
-        """Stand in."""
-        self.patched = self.site.module.__dict__.get("forward")
-        self.site.module.__dict__["forward"] = self
-
-    def stop(self) -> None:
-        """Leave the module as it was."""
-        if self.patched is None:
-            del self.site.module.__dict__["forward"]
-        else:
-            self.site.module.__dict__["forward"] = self.patched
-
-    def __call__(self, *args: object, **kwargs: object) -> object:
-        """Run the module's own forward pass and note it."""
-        x = args[0] if len(args) == 1 and not kwargs else None
-        if not args and kwargs.keys() == {"input"}:
-            x = kwargs["input"]
-        version = x._version if isinstance(x, Tensor) else 0
-        if self.patched is None:
-            module = self.site.module
-            output, kind = type(module).forward(module, *args, **kwargs), self.kind
-        else:
-            output, kind = self.patched(*args, **kwargs), None
-        noted = output
-        if not isinstance(output, Tensor):  # only where it begins is known
-            x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
-        if isinstance(noted, Tensor) and noted.requires_grad:
-            if not isinstance(x, Tensor) or x._version != version:  # or the layer has changed it
-                x = None
-            edge = get_gradient_edge(noted)
-            self.calls.append(Call(len(self.calls), self.site, kind, x, version, edge, noted.shape))
-        return output
 
 
 class Backward(NamedTuple):
@@ -214,7 +151,7 @@ class Pass:
         names = [name for layer in layers for name in layer.shapes]
         if len(names) == len(set(names)) == len(self.plan.trainable) and not known.strays:
             return layers
-        layers = [layer for layer in _joined(layers) if not known.strays & layer.shapes.keys()]
+        layers = [layer for layer in joined(layers) if not known.strays & layer.shapes.keys()]
         missing = self.plan.trainable - known.strays.union(*(layer.shapes for layer in layers))
         if missing:  # no call, no gradient
             zero, n = self.scores.detach().new_zeros(()), self.x.shape[0]
@@ -256,7 +193,7 @@ class Plan:
     def __init__(self, task: Task) -> None:
         # The task keys the cache of plans: only its parts are held here, or it would never go.
         self.model, self.trainable = task.model, frozenset(task.trainable)
-        self.sites = list(_sites(task))
+        self.sites = list(sites_of(task))
         self.batch_norms = [m for m in task.model.modules() if isinstance(m, _BatchNorm)]
         self.dropouts = [m for m in task.model.modules() if isinstance(m, _DropoutNd)]
         self.perceptron = Perceptron.of(task.model, self.trainable)
@@ -410,36 +347,6 @@ _one_at_a_time = threading.RLock()
 _plans: WeakKeyDictionary[Task, Plan] = WeakKeyDictionary()
 
 
-@contextmanager
-def eval_mode(model: nn.Module) -> Generator[None]:
-    """Put a model into eval mode for a while, part by part as it was afterwards."""
-    training = [module for module in model.modules() if module.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for module in training:
-            module.training = True
-
-
-def _sites(task: Task) -> Iterator[Site]:
-    """Yield the modules with trainable parameters of their own."""
-    model = task.model
-    known = {id(value): name for name, value in model.named_parameters()}
-    known |= {id(value): name for name, value in model.named_buffers()}
-    trainable = set(task.trainable)
-    for path, module in model.named_modules():
-        own = module.named_parameters(recurse=False, remove_duplicate=False)
-        names = {attribute: known[id(value)] for attribute, value in own}
-        names = {attribute: name for attribute, name in names.items() if name in trainable}
-        if names:
-            parts = [
-                *module.named_parameters(remove_duplicate=False),
-                *module.named_buffers(remove_duplicate=False),
-            ]
-            yield Site(path, module, names, {name: known[id(value)] for name, value in parts})
-
-
 def _grown(x: Tensor | None, more: Tensor | None, n: int) -> int:
     """Return the axis along which a layer's input grew by one sample, the others unchanged."""
     if x is None or more is None or x.ndim != more.ndim:
@@ -461,43 +368,3 @@ def _agree(total: Tensor, gradient: Tensor | None, squared_size: Tensor) -> bool
     largest = max(float(squared_size.max()) ** 0.5, float(gradient.abs().max()))
     difference = (total - gradient.to(total)).abs().max()
     return not float(difference) > tolerance * largest  # NaN is somebody else's business
-
-
-def _joined(layers: list[LayerGradients]) -> list[LayerGradients]:
-    """Return layers with those that share parameters made one: summed before any square."""
-    groups: list[tuple[set[str], list[LayerGradients]]] = []
-    for layer in layers:
-        names, members = set(layer.shapes), [layer]
-        apart: list[tuple[set[str], list[LayerGradients]]] = []
-        for other_names, others in groups:
-            if names & other_names:
-                names, members = names | other_names, others + members
-            else:
-                apart.append((other_names, others))
-        groups = [*apart, (names, members)]
-    return [members[0] if len(members) == 1 else _one(members) for _, members in groups]
-
-
-def _one(group: list[LayerGradients]) -> LayerGradients:
-    """Return several uses of the same parameters as one layer."""
-    first = group[0]
-    if isinstance(first, LinearGradients):
-        uses = [g for g in group if isinstance(g, LinearGradients)]
-        if len(uses) == len(group) and len({(g.weight, g.bias) for g in uses}) == 1:
-            return LinearGradients.over_uses(uses)
-    total: Tree = {}
-    for layer in group:
-        for name, value in layer.materialise().items():
-            total[name] = total[name] + value if name in total else value
-    return SampleGradients(total)
-
-
-def _flat(output: object) -> list[Tensor]:
-    """Return the tensors in a layer's output."""
-    if isinstance(output, Tensor):
-        return [output]
-    if isinstance(output, dict):
-        return [t for value in cast("dict[object, object]", output).values() for t in _flat(value)]
-    if isinstance(output, list | tuple):
-        return [t for value in cast("tuple[object, ...]", output) for t in _flat(value)]
-    return []

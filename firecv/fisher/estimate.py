@@ -15,12 +15,13 @@ from firecv import tree
 from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.base import Fisher, Structure
-from firecv.fisher.capture import Plan, eval_mode, plan_of
+from firecv.fisher.capture import Plan, plan_of
 from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.fallback import UnrepeatableLayer
 from firecv.fisher.laws import Law
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.perceptron import Perceptron
+from firecv.fisher.recorder import eval_mode
 from firecv.fisher.stream import Batches, full_precision, leaves, micro_batches
 from firecv.models import Batch, Task
 from firecv.tree import Tree
