@@ -51,7 +51,7 @@ from firecv.seeding import derive_torch
 
 CASES = ("mlp", "cnn", "cnn_channels_last", "table")
 STREAM = "stream"
-SECONDS = {"mlp": 40.0, "cnn": 90.0, "cnn_channels_last": 80.0, "table": 25.0, STREAM: 20.0}
+SECONDS = {"mlp": 40.0, "cnn": 75.0, "cnn_channels_last": 65.0, "table": 20.0, STREAM: 20.0}
 """Time for the rounds with one thread; those with two, for which no bar is set, get half."""
 ROUNDS = 10
 QUICK_ROUNDS = 2

@@ -108,7 +108,8 @@ class _WeightGradients(torch.autograd.Function):
     def backward(ctx: Any, *outputs: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         (x, delta), geometry = ctx.saved_tensors, ctx.geometry
         n, n_outputs = delta.shape[:2]
-        kernels = outputs[0].reshape(n * n_outputs, -1, *geometry.kernel)
+        # Kernels with channels last would make their results so, for which one sample is slow.
+        kernels = outputs[0].reshape(n * n_outputs, -1, *geometry.kernel).contiguous()
         groups = n * geometry.groups
         of_x = of_delta = None
         if ctx.needs_input_grad[0]:
