@@ -39,20 +39,6 @@ def vmap(model: nn.Sequential, x: Tensor, y: Tensor) -> Step:
 
     The gradient is the mean of the per-sample gradients.  The mini-batch goes through in chunks
     of bounded memory, which is faster than all at once.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, diagonal)``.
     """
     params = {name: p.detach() for name, p in model.named_parameters()}
     chunks = _chunks(model, x, y)
@@ -81,20 +67,6 @@ def opacus(model: nn.Sequential, x: Tensor, y: Tensor) -> Step:
     The gradient comes from the same backward.  Opacus records nothing for a layer in evaluation
     mode, so in the copy the layers that own parameters are put in training mode.  The mini-batch
     goes through in chunks of bounded memory, which is faster than all at once.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, diagonal)``.
     """
     from opacus import GradSampleModule
 
@@ -125,20 +97,6 @@ def backpack(model: nn.Sequential, x: Tensor, y: Tensor) -> Step:
     so its sum is multiplied by that number.  Only the layers with parameters are extended, which
     is enough for this extension.  Convolutions use BackPACK's memory-saving algorithm: it is not
     the default, but on a CPU about twice as fast.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, diagonal)``.
     """
     from backpack import backpack as active
     from backpack import extend
@@ -166,20 +124,6 @@ def nngeometry(model: nn.Sequential, x: Tensor, y: Tensor) -> Step:
 
     NNGeometry itself offers no gradient of the parameters.  `_nngeometry_step` gets it in the same
     pass all the same.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, diagonal)``.
     """
     from nngeometry.object import PMatDiag
     from nngeometry.object.vector import PVector
@@ -205,20 +149,6 @@ def asdl(model: nn.Sequential, x: Tensor, y: Tensor) -> Step:
     For a convolution whose output map is small against its kernel ASDL silently leaves the exact
     formula: it sums squares over positions instead of squaring the sum.  That happens when
     ``out_size * (c_out + c_in * kh * kw) < c_out * c_in * kh * kw``.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, diagonal)``.
     """
     from asdl import SHAPE_DIAG
 
@@ -240,20 +170,6 @@ def backpack_kronecker(model: nn.Sequential, x: Tensor, y: Tensor) -> KroneckerS
     """``KFAC`` of BackPACK with one Monte-Carlo label per sample, gradient in the same backward.
 
     BackPACK has no Kronecker factors of the empirical Fisher; this is its cheapest variant.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, factors by parameter name)``.
     """
     from backpack import backpack as active
     from backpack import extend
@@ -275,22 +191,7 @@ def backpack_kronecker(model: nn.Sequential, x: Tensor, y: Tensor) -> KroneckerS
 
 
 def nngeometry_kronecker(model: nn.Sequential, x: Tensor, y: Tensor) -> KroneckerStep:
-    """``PMatKFAC`` of NNGeometry on the log-likelihood of the given labels.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, factors by layer name)``.
-    """
+    """``PMatKFAC`` of NNGeometry on the log-likelihood of the given labels."""
     from nngeometry.object import PMatKFAC
 
     compute, _ = _nngeometry_step(model, x, y, PMatKFAC)
@@ -303,22 +204,7 @@ def nngeometry_kronecker(model: nn.Sequential, x: Tensor, y: Tensor) -> Kronecke
 
 
 def asdl_kronecker(model: nn.Sequential, x: Tensor, y: Tensor) -> KroneckerStep:
-    """Kronecker factors of ASDL for the empirical Fisher, gradient from the same backward.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-
-    Returns
-    -------
-    Callable
-        ``step() -> (gradient, factors by layer name)``.
-    """
+    """Kronecker factors of ASDL for the empirical Fisher, gradient from the same backward."""
     from asdl import SHAPE_KRON
 
     compute, layers = _asdl_step(model, x, y, SHAPE_KRON)
@@ -358,22 +244,6 @@ def _nngeometry_step(
 
     The loader hands over the mini-batch in one piece, without collating single samples.  It counts
     as one example, so the matrix is the sum over samples.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-    representation : Callable
-        NNGeometry class of the matrix.
-
-    Returns
-    -------
-    tuple
-        A function that returns the gradient and the matrix, and the layer collection.
     """
     from nngeometry.backend import TorchHooksJacobianBackend
     from nngeometry.layercollection import LayerCollection
@@ -401,25 +271,7 @@ def _nngeometry_step(
 def _asdl_step(
     model: nn.Sequential, x: Tensor, y: Tensor, shape: str
 ) -> tuple[Callable[[], dict[str, Tensor]], dict[str, Any]]:
-    """Prepare an empirical Fisher of ASDL together with the gradient of the mean cross-entropy.
-
-    Parameters
-    ----------
-    model : torch.nn.Sequential
-        Classifier in evaluation mode; a copy is instrumented.
-    x : torch.Tensor
-        Inputs, samples first.
-    y : torch.Tensor
-        Integer labels.
-    shape : str
-        ASDL name of the matrix shape.
-
-    Returns
-    -------
-    tuple
-        A function that returns the gradient, and the layers by name, on which it leaves the
-        matrix as attribute ``fisher``.
-    """
+    """Prepare an empirical Fisher of ASDL together with the gradient of the mean cross-entropy."""
     from asdl import FISHER_EMP, FisherConfig, get_fisher_maker
 
     model = copy.deepcopy(model)
