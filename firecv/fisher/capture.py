@@ -7,6 +7,7 @@ layers' outputs, since every parameter gradient, alone or per sample, follows fr
 import threading
 import warnings
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import NamedTuple, cast
 from weakref import WeakKeyDictionary
@@ -123,7 +124,11 @@ class Pass:
             name: torch.zeros_like(used[name]) if total is None else total
             for name, total in zip(strays, cast("list[Tensor | None]", rest[1:]), strict=True)
         }
-        with torch.set_grad_enabled(differentiable):
+        runs_layers = strays or any(call.kind is None for call in self.calls)
+        with (
+            torch.set_grad_enabled(differentiable),
+            _one_at_a_time if runs_layers else nullcontext(),
+        ):
             layers = self.layers(deltas, known, share, detach=not differentiable)
             if strays:
                 layers.append(fallback.of_model(self.task, strays, self.x, at_scores, self.weights))
@@ -247,7 +252,7 @@ class Plan:
         )
         key = (done.weights is None, self.model.training, calls)
         if key not in self._known:
-            with torch.enable_grad():
+            with torch.enable_grad(), _one_at_a_time:
                 axes = self._axes(done)
                 strays = self._strays(done, Known(axes, frozenset()), root, pull)
             self._say_fallback(done, strays)
@@ -337,7 +342,8 @@ def plan_of(task: Task) -> Plan:
     """Return the plan of a task, made at its first use."""
     plan = _plans.get(task)
     if plan is None:
-        plan = _plans[task] = Plan(task)
+        with _one_at_a_time:
+            plan = _plans[task] = Plan(task)
     return plan
 
 

@@ -191,7 +191,7 @@ def test_two_threads_on_one_model() -> None:
 
     def work(task: Task) -> list[torch.Tensor]:
         batch = [(case.x, case.y)]
-        return [estimate(Diagonal, task, batch, law="exact").trace() for _ in range(10)]
+        return [estimate(Diagonal, task, batch, law="exact").trace() for _ in range(30)]
 
     with ThreadPoolExecutor(2) as pool:
         found = [trace for traces in pool.map(work, tasks) for trace in traces]
