@@ -1,15 +1,14 @@
 """Shared cases: models of every kind with a few samples, in float64 and eval mode."""
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
-import torch.nn.utils.prune
 from torch import Tensor, nn
 
 from firecv.models import Task, table_mlp
 from firecv.seeding import derive_torch
+from tests import odd_models
 
 
 @dataclass(frozen=True)
@@ -159,155 +158,6 @@ class Scale(nn.Module):
         return x * self.gain + (x * self.gain).square().mean(1, keepdim=True)
 
 
-class Temperature(nn.Module):
-    """A parameter put onto a linear layer but used by its owner."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.head = nn.Linear(3, 2)
-        self.head.temperature = nn.Parameter(torch.tensor(1.5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(x) * self.head.temperature
-
-
-class TiedOutput(nn.Module):
-    """A table used as output weight by a model with a parameter of its own."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.embedding = nn.Embedding(5, 4)
-        self.bias = nn.Parameter(torch.linspace(-1, 1, 5))
-
-    def forward(self, x: Tensor) -> Tensor:
-        h = self.embedding(x).mean(1).tanh()
-        return nn.functional.linear(h, self.embedding.weight, self.bias)
-
-
-class OwnAndOutside(nn.Module):
-    """A gain of the model's own, and a child's weight used outside the child."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.gain = nn.Parameter(torch.tensor([1.0, 2.0, 0.5]))
-        self.a, self.head = nn.Linear(3, 3), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head((self.a(x) + x @ self.a.weight).tanh() * self.gain)
-
-
-class SecondName(nn.Module):
-    """A child's weight registered a second time, on the model itself."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.encode = nn.Linear(3, 4)
-        self.w = self.encode.weight
-        self.head = nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.encode(x).tanh() @ self.w)
-
-
-class Keyword(nn.Module):
-    """A layer of one's own called with a keyword that matters."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.scale, self.head = Stretch(), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.scale(input=x, factor=3.0).tanh())
-
-
-class Stretch(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.gain = nn.Parameter(torch.tensor([1.0, 2.0, 0.5]))
-
-    def forward(self, input: Tensor, factor: float = 1.0) -> Tensor:
-        return input * self.gain * factor
-
-
-class InPlace(Stretch):
-    """A layer that changes its own input."""
-
-    def forward(self, input: Tensor, factor: float = 1.0) -> Tensor:
-        input *= self.gain
-        return input
-
-
-class Reordered(nn.Module):
-    """Samples in another order inside the model."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.first, self.head = nn.Linear(3, 3), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return self.head(self.first(x.flip(0)).flip(0).tanh() * x)
-
-
-class Conditioned(nn.Module):
-    """A layer that reads what another one has left behind."""
-
-    class Film(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.gain = nn.Parameter(torch.tensor([1.0, 2.0, 0.5]))
-
-        def forward(self, h: Tensor) -> Tensor:
-            return h * self.gain * self.condition
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.film, self.head = Conditioned.Film(), nn.Linear(3, 2)
-
-    def forward(self, x: Tensor) -> Tensor:
-        self.film.condition = x.square()
-        return self.head(self.film(x).tanh())
-
-
-def _plain() -> nn.Sequential:
-    return nn.Sequential(nn.Linear(3, 4), nn.ReLU(), nn.Linear(4, 2))
-
-
-def _own() -> nn.Sequential:
-    return nn.Sequential(nn.Linear(3, 3), Stretch(), nn.Tanh(), nn.Linear(3, 2))
-
-
-def _pruned() -> nn.Module:
-    model = _plain()
-    nn.utils.prune.l1_unstructured(model[0], "weight", 0.5)
-    return model
-
-
-def _old_weight_norm() -> nn.Module:
-    model = _plain()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        nn.utils.weight_norm(model[0])
-    return model
-
-
-def _hooked() -> nn.Module:
-    model = _own()
-    model[1].register_forward_hook(lambda module, inputs, output: output * 2)
-    return model
-
-
-def _prehooked() -> nn.Module:
-    model = _own()
-    model[1].register_forward_pre_hook(lambda module, inputs: (inputs[0] * 2,))
-    return model
-
-
-def _patched() -> nn.Module:
-    model = _plain()
-    model[0].forward = lambda x: nn.functional.linear(x, model[0].weight * 2, model[0].bias)
-    return model
-
-
 def _frozen() -> nn.Module:
     model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 4), nn.Tanh(), nn.Linear(4, 2))
     model[0].weight.requires_grad_(False)
@@ -438,23 +288,23 @@ MODELS: dict[str, tuple[Callable[[], nn.Module], Callable[[torch.Generator], Ten
     ),
     "attention": (lambda: Attention(), _inputs(3, 5, 4), 3),
     "recurrent": (lambda: Recurrent(), _inputs(3, 4, 3), 2),
-    "pruned": (_pruned, _inputs(5, 3), 2),
-    "old_weight_norm": (_old_weight_norm, _inputs(5, 3), 2),
-    "temperature": (lambda: Temperature(), _inputs(4, 3), 2),
-    "tied_output": (lambda: TiedOutput(), _tokens(5, 4, 3), 5),
-    "own_and_outside": (lambda: OwnAndOutside(), _inputs(4, 3), 2),
-    "second_name": (lambda: SecondName(), _inputs(4, 3), 2),
-    "keyword": (lambda: Keyword(), _inputs(4, 3), 2),
+    "pruned": (odd_models.pruned, _inputs(5, 3), 2),
+    "old_weight_norm": (odd_models.old_weight_norm, _inputs(5, 3), 2),
+    "temperature": (lambda: odd_models.Temperature(), _inputs(4, 3), 2),
+    "tied_output": (lambda: odd_models.TiedOutput(), _tokens(5, 4, 3), 5),
+    "own_and_outside": (lambda: odd_models.OwnAndOutside(), _inputs(4, 3), 2),
+    "second_name": (lambda: odd_models.SecondName(), _inputs(4, 3), 2),
+    "keyword": (lambda: odd_models.Keyword(), _inputs(4, 3), 2),
     "changes_input": (
-        lambda: nn.Sequential(nn.Linear(3, 3), InPlace(), nn.Tanh(), nn.Linear(3, 2)),
+        lambda: nn.Sequential(nn.Linear(3, 3), odd_models.InPlace(), nn.Tanh(), nn.Linear(3, 2)),
         _inputs(4, 3),
         2,
     ),
-    "hooked": (_hooked, _inputs(4, 3), 2),
-    "prehooked": (_prehooked, _inputs(4, 3), 2),
-    "patched": (_patched, _inputs(4, 3), 2),
-    "reordered": (lambda: Reordered(), _inputs(4, 3), 2),
-    "conditioned": (lambda: Conditioned(), _inputs(4, 3), 2),
+    "hooked": (odd_models.hooked, _inputs(4, 3), 2),
+    "prehooked": (odd_models.prehooked, _inputs(4, 3), 2),
+    "patched": (odd_models.patched, _inputs(4, 3), 2),
+    "reordered": (lambda: odd_models.Reordered(), _inputs(4, 3), 2),
+    "conditioned": (lambda: odd_models.Conditioned(), _inputs(4, 3), 2),
     "folded": (lambda: Folded(), _inputs(4, 2, 3), 2),
     "learned": (lambda: Learned(), _inputs(4, 4, 3), 2),
     "learned_other": (lambda: Learned(), _inputs(3, 4, 3), 2),

@@ -170,6 +170,7 @@ def _in_one_pass(
     if plan.perceptron is not None and plan.perceptron.applies(x):
         with torch.no_grad():
             loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
+        checks.check_finite_loss(loss, task, x, weights)
     else:
         with torch.enable_grad():
             done = plan.run(task, x, weights)
@@ -179,7 +180,6 @@ def _in_one_pass(
         checks.check_finite_loss(loss, task, x, weights)
         with full_precision(x):
             layers, totals = done.backward(loss, torch.full_like(loss, pull), share)
-    checks.check_finite_loss(loss, task, x, weights)
     with torch.no_grad(), full_precision(x):
         if fused:
             gradient, diagonal = Diagonal.with_gradient(layers, n)
