@@ -1,5 +1,7 @@
 """Every chart once. Charts take plain numbers; matplotlib comes with the extra `report`."""
 
-from firecv.charts.fisher import fragments_against_validation, save
+from firecv.charts.contact_sheet import column_sheet, image_sheet
+from firecv.charts.figure import save
+from firecv.charts.fisher import fragments_against_validation
 
-__all__ = ["fragments_against_validation", "save"]
+__all__ = ["column_sheet", "fragments_against_validation", "image_sheet", "save"]

@@ -2,18 +2,16 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from firecv.errors import DataError, FirecvError
+from firecv.charts.figure import BAND, GREY, INK, LARGE, MEDIUM, SMALL, new_figure
+from firecv.errors import DataError
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-INK, GREY, BAND = "#222222", "#9a9a9a", "#e2e2e2"
-SMALL, MEDIUM, LARGE = 9, 10, 13
 BAR_HEIGHT = 0.62
 ROOM_FOR_LABELS = 1.15
 
@@ -74,24 +72,9 @@ def fragments_against_validation(
     return figure
 
 
-def save(figure: "Figure", path: str | Path) -> None:
-    """Write a figure to a PNG file, replacing one of the same name."""
-    figure.savefig(path, format="png", dpi=160, facecolor="white")
-
-
 def _panels(n_rows: int) -> "tuple[Figure, Axes, Axes]":
     """Return a figure with two plain panels side by side, which share their rows."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-        from matplotlib.layout_engine import ConstrainedLayoutEngine
-    except ImportError as error:
-        raise FirecvError(
-            "charts need matplotlib, which is not installed; run pip install 'firecv[report]'"
-        ) from error
-    layout = ConstrainedLayoutEngine(w_pad=0.12, h_pad=0.1)
-    figure = Figure(figsize=(10, 2.3 + 0.4 * n_rows), layout=layout)
-    FigureCanvasAgg(figure)
+    figure = new_figure(10, 2.3 + 0.4 * n_rows)
     left, right = figure.subplots(1, 2, sharey=True)
     for panel in (left, right):
         panel.spines[["top", "right", "left"]].set_visible(False)

@@ -133,6 +133,8 @@ def duplicates(x: Array | pd.DataFrame) -> Rows:
     if len(x) == 0:
         return np.zeros(0, np.intp)
     flat = np.ascontiguousarray(np.reshape(x, (len(x), -1)))
+    if flat.dtype.kind == "f":
+        flat = flat + 0.0  # rows are compared as bytes, and -0.0 has others than 0.0
     keys = flat.view(np.dtype((np.void, flat.dtype.itemsize * flat.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return first[inverse].astype(np.intp)

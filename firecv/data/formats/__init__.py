@@ -1,1 +1,1 @@
-"""Readers of published file formats: files in, plain arrays or data frames out; nothing is unpickled."""
+"""Readers of published file formats: arrays or data frames out, nothing unpickled."""
