@@ -20,6 +20,10 @@ class StructureError(FirecvError, ValueError):
     """Two Fishers cannot be combined, or one would be too large to build."""
 
 
+class RegimeError(FirecvError, ValueError):
+    """Something asks for more of the validation set than it may see."""
+
+
 class NumericalError(FirecvError, ArithmeticError):
     """A loss, gradient or Fisher is NaN or infinite."""
 

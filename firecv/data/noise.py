@@ -12,7 +12,7 @@ def check_numbers(x: Array) -> None:
     """Check that an array holds images or a table of floats, all finite."""
     if x.ndim != 2:
         check_images(x)
-    elif x.dtype.name not in ("float32", "float64"):
+    elif x.dtype.name not in ("float32", "float64") or not x.dtype.isnative:
         raise DataError(f"got a table of type {x.dtype}; make it float32 or float64: encode it")
     elif not np.isfinite(x).all():
         raise DataError("got a table with NaN or infinite values; replace them first")

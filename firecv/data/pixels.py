@@ -37,7 +37,7 @@ def check_images(x: Array) -> None:
         )
     if 0 in x.shape[1:]:
         raise DataError(f"got images of shape {x.shape}; every side must be at least one pixel")
-    if x.dtype.name not in ("uint8", "float32", "float64"):
+    if x.dtype.name not in ("uint8", "float32", "float64") or not x.dtype.isnative:
         raise DataError(f"got images of type {x.dtype}; make them uint8, float32 or float64")
     if x.dtype != np.uint8 and x.size:
         low, high = x.min(), x.max()

@@ -75,4 +75,8 @@ def _split(
             f"the label"
         )
     classes, y = named_codes(frame.iloc[:, -1])
-    return Split(Arrays(frame.iloc[:, :-1].set_axis(list(columns), axis=1), y, classes))
+    x = frame.iloc[:, :-1].set_axis(list(columns), axis=1)
+    # A column of numbers is numeric here, also where a published file lists them as categories.
+    return Split(
+        Arrays(typed(x.astype({n: object for n in x if x[n].dtype == "category"})), y, classes)
+    )

@@ -55,8 +55,10 @@ def warp(images: Array, matrices: NDArray[np.float64]) -> Array:
     for start in range(0, len(images), max(most, 1)):
         part = slice(start, min(start + most, len(images)))
         n = part.stop - start
-        inside = pixels[:n, :, :height, :width].numpy()
-        np.copyto(inside, with_channels[part].transpose(0, 3, 1, 2), casting="unsafe")
+        some = with_channels[part]
+        if not (some.flags.c_contiguous and some.flags.writeable):  # torch takes no others
+            some = some.copy(order="C")
+        pixels[:n, :, :height, :width] = torch.from_numpy(some).permute(0, 3, 1, 2)
         some_maps[:n] = maps[part]
         # Always of one shape: its last digit may depend on that, and so on the other images.
         torch.mm(some_maps.flatten(0, 1), offsets, out=places.view(2 * most, -1))
@@ -82,15 +84,12 @@ def _geometry(
 
     Torch counts (column, row) from the centre of `sides`, in units of half of them; the image lies
     in their corner. Offsets from the image's centre and a one are the rows of the first factor,
-    of shape (5, n_pixels). The other holds each image's matrix in two parts, what `dtype` can say
-    and what it left, and its centre, of shape (n_samples, 2, 5).
+    of shape (3, n_pixels). The other holds each image's matrix and centre, (n_samples, 2, 3).
     """
     height, width = size
     rows, columns = np.indices(size).reshape(2, -1)
-    offsets = np.stack([rows - (height - 1) / 2, columns - (width - 1) / 2] * 2 + [rows * 0 + 1])
-    half_sides = np.array(sides[::-1]) / 2
-    scaled = torch.from_numpy(matrices[:, ::-1] / half_sides[:, None])
-    rounded = scaled.to(dtype)
-    centre = torch.from_numpy(np.array(size[::-1]) / sides[::-1] - 1).to(dtype)
-    maps = [rounded, (scaled - rounded).to(dtype), centre.expand(len(matrices), 2)[:, :, None]]
-    return torch.from_numpy(offsets).to(dtype), torch.cat(maps, dim=2)
+    offsets = np.stack([rows - (height - 1) / 2, columns - (width - 1) / 2, np.ones(rows.size)])
+    scaled = matrices[:, ::-1] / (np.array(sides[::-1]) / 2)[:, None]
+    centre = np.broadcast_to(np.array(size[::-1]) / sides[::-1] - 1, (len(matrices), 2))
+    maps = np.concatenate([scaled, centre[:, :, None]], axis=2)
+    return torch.from_numpy(offsets).to(dtype), torch.from_numpy(maps).to(dtype)

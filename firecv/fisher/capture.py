@@ -203,6 +203,7 @@ class Plan:
         self.dropouts = [m for m in task.model.modules() if isinstance(m, _DropoutNd)]
         self.perceptron = Perceptron.of(task.model, self.trainable)
         self.falls_back: bool | None = None
+        self.is_noting = False
         self._said: set[str] = set()
         self._calls: list[Call] = []
         self._recorders = [Recorder(site, self._calls) for site in self.sites]
@@ -220,16 +221,30 @@ class Plan:
         weights
             Weights to use instead of the model's own; trainable ones must require a gradient.
         """
-        with _one_at_a_time:
-            for recorder in self._recorders:
-                recorder.start()
-            try:
-                scores = task.scores(x, weights)
-                return Pass(task, self, x, weights, scores, list(self._calls))
-            finally:
-                self._calls.clear()
-                for recorder in self._recorders:
-                    recorder.stop()
+        calls: list[Call] = []
+        self.start()
+        try:
+            scores = task.scores(x, weights)
+        finally:
+            calls = self.stop()
+        return Pass(task, self, x, weights, scores, calls)
+
+    def start(self) -> None:
+        """Begin to note the calls of layers; no other thread may until `stop`."""
+        _one_at_a_time.acquire()
+        self.is_noting = True
+        for recorder in self._recorders:
+            recorder.start()
+
+    def stop(self) -> list[Call]:
+        """Leave the model as it was and return the calls since `start`."""
+        for recorder in self._recorders:
+            recorder.stop()
+        calls = list(self._calls)
+        self._calls.clear()
+        self.is_noting = False
+        _one_at_a_time.release()
+        return calls
 
     def learn(self, task: Task, x: Tensor, weights: Tree | None) -> None:
         """Find out in eval mode, where nothing is drawn, whether the model needs the fallback."""
@@ -295,13 +310,19 @@ class Plan:
             retain_graph=True,
             allow_unused=True,
         )
+        # Under autocast sums of automatic differentiation are rounded as its layers' outputs are.
+        deltas = cast("list[Tensor | None]", found[: len(edges)])
+        coarse = any(delta is not None and delta.dtype.itemsize < 4 for delta in deltas)
         with torch.no_grad():
             self._try_alone(done, known.axes, found[: len(edges)])
             gradients = dict(zip(names, found[len(edges) :], strict=True))
             strays: set[str] = set()
             for layer in done.layers(found[: len(edges)], known, 1.0):
                 sizes = tree.scale(layer.squares(), done.x.shape[0])
-                agree = [_agree(t, gradients[n], sizes[n]) for n, t in layer.total().items()]
+                agree = [
+                    _agree(t, gradients[n], sizes[n], coarse=coarse)
+                    for n, t in layer.total().items()
+                ]
                 strays.update(layer.shapes if not all(agree) else ())
             return frozenset(strays)
 
@@ -366,11 +387,12 @@ def _grown(x: Tensor | None, more: Tensor | None, n: int) -> int:
     return grown[0] if same else MISSING  # or the model moves samples about
 
 
-def _agree(total: Tensor, gradient: Tensor | None, squared_size: Tensor) -> bool:
+def _agree(total: Tensor, gradient: Tensor | None, squared_size: Tensor, *, coarse: bool) -> bool:
     """Tell whether two gradients are equal up to rounding, of terms of this size."""
     if gradient is None:
         return not bool(total.any())
     tolerance = {torch.float64: 1e-8, torch.float32: 1e-3}.get(gradient.dtype, 0.1)
+    tolerance = 0.1 if coarse else tolerance
     largest = max(float(squared_size.max()) ** 0.5, float(gradient.abs().max()))
     difference = (total - gradient.to(total)).abs().max()
     return not float(difference) > tolerance * largest  # NaN is somebody else's business

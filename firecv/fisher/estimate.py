@@ -15,7 +15,7 @@ from firecv import tree
 from firecv.errors import DataError
 from firecv.fisher import checks
 from firecv.fisher.base import Fisher, Structure
-from firecv.fisher.capture import Plan, plan_of
+from firecv.fisher.capture import Pass, Plan, plan_of
 from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.fallback import UnrepeatableLayer
 from firecv.fisher.laws import Law
@@ -163,29 +163,68 @@ def _in_one_pass(
 ) -> Step[F]:
     checks.check_per_sample(plan)
     n = x.shape[0]
-    root_n = math.sqrt(n)
-    fused = cast(object, structure) is Diagonal  # its kernels give the gradient along the way
-    pull, share = (1.0, 1.0) if fused else (root_n, 1 / n)  # of g_i / n or of g_i / sqrt(n)
-    totals: Tree = {}
     if plan.perceptron is not None and plan.perceptron.applies(x):
+        pull, share = _pull(structure, n, 1.0)
         with torch.no_grad():
             loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
         checks.check_finite_loss(loss, task, x, weights)
-    else:
-        with torch.enable_grad():
-            done = plan.run(task, x, weights)
-            checks.check_scores(done.scores, n)
-            checks.check_labels(y, done.scores.shape[1])
-            loss = functional.cross_entropy(done.scores, y)
-        checks.check_finite_loss(loss, task, x, weights)
-        with full_precision(x):
-            layers, totals = done.backward(loss, torch.full_like(loss, pull), share)
+        gradient, fisher = _gathered(structure, task, layers, {}, x, loss, 1.0)
+        return Step(gradient, fisher, loss.detach())
+    with torch.enable_grad():
+        done = plan.run(task, x, weights)
+        checks.check_scores(done.scores, n)
+        checks.check_labels(y, done.scores.shape[1])
+        loss = functional.cross_entropy(done.scores, y)
+    checks.check_finite_loss(loss, task, x, weights)
+    return step_of_pass(structure, done, loss)
+
+
+def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor, scale: float = 1.0) -> Step[F]:
+    """Return the gradient of `loss` and the empirical Fisher from one backward pass.
+
+    Parameters
+    ----------
+    structure
+        The structure of the Fisher.
+    done
+        A forward pass.
+    loss
+        `scale` times the mean cross-entropy of its scores.
+    scale
+        What the loss has been multiplied with; the gradient carries it, the Fisher does not.
+    """
+    pull, share = _pull(structure, done.x.shape[0], scale)
+    with full_precision(done.x):
+        layers, totals = done.backward(loss, torch.full_like(loss, pull), share)
+    gradient, fisher = _gathered(structure, done.task, layers, totals, done.x, loss, scale)
+    return Step(gradient, fisher, loss.detach())
+
+
+def _pull(structure: Structure[F], n: int, scale: float) -> tuple[float, float]:
+    """Return what the backward pass starts with, and a sample's weight in Kronecker factors."""
+    if cast(object, structure) is Diagonal:  # its kernels give the gradient along the way
+        return 1.0, 1.0  # of scale * g_i / n
+    return math.sqrt(n) / scale, 1 / n  # of g_i / sqrt(n)
+
+
+def _gathered(
+    structure: Structure[F],
+    task: Task,
+    layers: list[LayerGradients],
+    totals: Tree,
+    x: Tensor,
+    loss: Tensor,
+    scale: float,
+) -> tuple[Tree, F]:
+    """Return the gradient of the loss and the Fisher from per-sample gradients of layers."""
+    n = x.shape[0]
+    pull, _ = _pull(structure, n, scale)
     with torch.no_grad(), full_precision(x):
-        if fused:
-            gradient, diagonal = Diagonal.with_gradient(layers, n)
+        if cast(object, structure) is Diagonal:
+            gradient, diagonal = Diagonal.with_gradient(layers, n / scale**2)
             fisher = cast(F, diagonal)
         else:
-            parts = [layer.total(1 / root_n) for layer in layers]
+            parts = [layer.total(1 / pull) for layer in layers]
             gradient = {name: value for part in parts for name, value in part.items()}
             fisher = structure.from_layers(layers)
         checks.check_finite_fisher(fisher, layers, x)
@@ -193,7 +232,7 @@ def _in_one_pass(
         gradient = {name: gradient[name] for name in task.trainable}
         if loss.dtype.itemsize < 4:  # sums were taken in single precision
             gradient = {n: gradient[n].to(p.dtype) for n, p in task.parameters().items()}
-        return Step(gradient, fisher, loss.detach())
+        return gradient, fisher
 
 
 def _written_out(

@@ -2,7 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter, label, sobel
+from scipy.ndimage import correlate1d, gaussian_filter, label
 
 from firecv.data.corruptions.weather import luminance
 from firecv.data.pixels import FloatImages
@@ -34,7 +34,10 @@ def find_edges(images: FloatImages) -> NDArray[np.bool_]:
     array([0, 0, 0, 6, 0, 0, 0, 0])
     """
     smooth = gaussian_filter(images, 1.0, mode="nearest", axes=(1, 2))
-    down, right = (sobel(smooth, axis, mode="nearest") for axis in (1, 2))
+    down, right = (
+        correlate1d(correlate1d(smooth, [-1, 0, 1], along), [1, 2, 1], across)
+        for along, across in ((1, 2), (2, 1))
+    )
     slope = np.hypot(down, right)
     ridge = _largest_across(slope, down, right)
     ridge[:, [0, -1]] = ridge[:, :, [0, -1]] = False

@@ -130,8 +130,9 @@ def unpack(archive: str | Path, folder: str | Path) -> None:
     with _entries(archive) as entries:
         members = [member for member, _ in entries]
     with reading(archive, f"{EXPECTED} that can be unpacked to {str(folder)!r}"):
+        disk = next(parent for parent in folder.absolute().parents if parent.exists())
+        _check(members, str(archive), shutil.disk_usage(disk).free)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        _check(members, str(archive), shutil.disk_usage(folder.parent).free)
         part = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
         try:
             part.mkdir()
@@ -180,8 +181,10 @@ Entries = Iterator[tuple[Member, IO[bytes] | None]]
 def _entries(archive: str | Path) -> Generator[Entries]:
     """Open an archive of either kind as its members, each with its contents if it is a file."""
     path = existing(archive, EXPECTED)
+    with open_binary(path, EXPECTED) as start:
+        is_zip = start.read(2) == b"PK"  # not is_zipfile: a tar that ends in a zip passes that
     with reading(path, EXPECTED):
-        if zipfile.is_zipfile(path):
+        if is_zip:
             with open_zip(path, EXPECTED) as pack:
                 yield _zip_entries(pack)
         else:

@@ -83,7 +83,7 @@ def _finite(column: pd.Series, name: str) -> pd.Series:
 
 def _text_column(column: pd.Series, name: str) -> pd.Series:
     """Return a column of text, or of values of several types, as numbers or as a category."""
-    codes, values = _distinct(column)
+    codes, values = _distinct(column, name)
     for code, value in enumerate(values):
         if not isinstance(value, str | int | float | bool | np.number | np.bool):
             raise DataError(
@@ -107,7 +107,7 @@ def _text_column(column: pd.Series, name: str) -> pd.Series:
 
 def _category(column: pd.Series, name: object) -> pd.Series:
     """Return a column as a category of text."""
-    codes, values = _distinct(column)
+    codes, values = _distinct(column, name)
     texts = [_category_text(value) for value in values]
     names = sorted(set(texts))
     place = {text: place for place, text in enumerate(names)}
@@ -116,9 +116,15 @@ def _category(column: pd.Series, name: object) -> pd.Series:
     return pd.Series(categories, column.index, name=name)
 
 
-def _distinct(column: pd.Series) -> tuple[NDArray[np.intp], list[object]]:
+def _distinct(column: pd.Series, name: object) -> tuple[NDArray[np.intp], list[object]]:
     """Return for each row the place of its value (-1 if missing) among the distinct values."""
-    codes, values = pd.factorize(column)
+    try:
+        codes, values = pd.factorize(column)
+    except TypeError as error:  # lists and the like
+        raise DataError(
+            f"column {name!r} holds values that cannot be told apart ({error}); expected numbers "
+            f"or text"
+        ) from error
     return codes, list(values)
 
 

@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TextIO, cast
+from typing import IO, Protocol, TextIO, cast
 
 from firecv.errors import FileFormatError, FirecvError
 
@@ -24,6 +24,14 @@ _DAMAGE = (
     *(AttributeError, RuntimeError, MemoryError, AssertionError),
     *(zlib.error, struct.error, zipfile.BadZipFile, tarfile.TarError, tokenize.TokenError),
 )
+
+
+class Readable(Protocol):
+    """Anything bytes can be read from."""
+
+    def read(self, size: int, /) -> bytes:
+        """Return at most `size` bytes; none at the end."""
+        ...
 
 
 @contextmanager
@@ -94,7 +102,7 @@ def decompressed(stream: IO[bytes]) -> IO[bytes]:
     return cast(IO[bytes], gzip.GzipFile(fileobj=stream)) if packed else stream
 
 
-def read_exactly(stream: IO[bytes], size: int, name: str) -> bytearray:
+def read_exactly(stream: Readable, size: int, name: str) -> bytearray:
     """Return the next `size` bytes; memory grows with what is there, not with what was announced.
 
     Examples
@@ -115,7 +123,7 @@ def read_exactly(stream: IO[bytes], size: int, name: str) -> bytearray:
     return found
 
 
-def expect_end(stream: IO[bytes], name: str) -> None:
+def expect_end(stream: Readable, name: str) -> None:
     """Raise `FileFormatError` if the stream goes on."""
     if stream.read(1):
         raise FileFormatError(

@@ -104,7 +104,7 @@ def test_names_that_leave_the_folder_are_refused_before_anything_is_written(make
     path = make({"good.txt": b"fine", name: b"bad"})
     before = sorted(tmp_path.parent.rglob("*"))
     with pytest.raises(FileFormatError, match="is not unpacked"):
-        unpack(path, tmp_path / "folder")
+        unpack(path, tmp_path / "new" / "folder")
     assert sorted(tmp_path.parent.rglob("*")) == before
 
 
@@ -209,6 +209,12 @@ def test_an_unusual_compression_is_refused(tmp_path):
     make_zip(tmp_path / "x.zip", {"a": b"text"}, zipfile.ZIP_LZMA)
     with pytest.raises(FileFormatError, match="in compression 14; expected stored"):
         read_members(tmp_path / "x.zip", ["a"], at_most=100)
+
+
+def test_a_tar_that_ends_in_a_zip_is_a_tar(tmp_path):
+    make_zip(tmp_path / "inner.zip", CONTENTS)
+    make_tar(tmp_path / "x.tar", {"inner.zip": (tmp_path / "inner.zip").read_bytes()})
+    assert member_names(tmp_path / "x.tar") == ["inner.zip"]
 
 
 def test_a_file_of_another_kind_is_named(tmp_path):

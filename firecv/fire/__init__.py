@@ -1,0 +1,1 @@
+"""FIRE: Fisher information of fragments and of the validation set steers training."""

@@ -1,0 +1,86 @@
+"""The forms of the FIRE term that act on a training step, each here and nowhere else.
+
+The paper writes its term in several ways that are not the same thing; all stand behind one name:
+
+- `precondition` (Algorithm 1): g + strength * I_G g. Same stationary points as plain training.
+- `trace` (its loss equations): loss + strength * (mu tr F_B + (1 - mu) tr F_V), through F.
+- `quadratic` (its theorem): loss + strength/2 (theta - ref)' I_G (theta - ref), I_G frozen; taken as
+  a proximal step after the optimiser's, since explicit steps diverge on real Fishers, whose largest
+  entries are thousands of times the mean.
+- `align` (its contrast with Fishr): loss + strength * sum of squares (F_B - F_V), through F.
+
+`weigh`, the fifth, acts on fragments, not on steps: `firecv.fire.weigh`.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.fisher import Diagonal
+from firecv.fisher.base import Fisher
+from firecv.tree import Tree
+
+Form = Literal["precondition", "trace", "quadratic", "align", "weigh"]
+FORMS: tuple[Form, ...] = ("precondition", "trace", "quadratic", "align", "weigh")
+
+
+def precondition(gradient: Tree, terms: Sequence[tuple[float, Fisher]], strength: float) -> Tree:
+    """Return ``g + strength * F g`` for the Fisher F that `terms` sum up to.
+
+    Examples
+    --------
+    >>> fisher = Diagonal({"w": torch.tensor([1.0, 3.0])})
+    >>> precondition({"w": torch.tensor([1.0, 1.0])}, [(2.0, fisher)], 0.5)
+    {'w': tensor([2., 4.])}
+    """
+    result = gradient
+    for factor, fisher in terms:
+        if isinstance(fisher, Diagonal):  # in one pass over memory, which is most of the cost
+            result = {
+                name: torch.addcmul(
+                    value, fisher.entries[name], gradient[name], value=strength * factor
+                )
+                for name, value in result.items()
+            }
+        else:
+            result = tree.add(result, tree.scale(fisher.matvec(gradient), strength * factor))
+    return result
+
+
+def pull(params: Tree, anchor: Tree, fisher: Fisher, step: float | Tree) -> Tree:
+    """Return the proximal point ``anchor + (I + step F)^-1 (params - anchor)``.
+
+    With `step` the optimiser's own metric times the strength, the fixed point of optimiser and pull
+    is that of loss + strength/2 (params - anchor)' F (params - anchor).
+
+    Examples
+    --------
+    >>> fisher = Diagonal({"w": torch.tensor([0.0, 1.0])})
+    >>> pull({"w": torch.tensor([4.0, 4.0])}, {"w": torch.zeros(2)}, fisher, 3.0)
+    {'w': tensor([4., 1.])}
+    """
+    return tree.add(anchor, fisher.resolvent(tree.sub(params, anchor), step))
+
+
+def mixed_trace(fragment: Tensor, validation: Tensor | None, mix: float) -> Tensor:
+    """Return mu tr F_B + (1 - mu) tr F_V, or tr F_B where there is no validation set."""
+    return fragment if validation is None else mix * fragment + (1 - mix) * validation
+
+
+def misalignment(halves: Sequence[Tree], validation: Tree) -> Tensor:
+    """Return the sum of squares of F_B - F_V over all diagonal entries.
+
+    With two halves of the batch, the product of their differences is summed instead: its
+    expectation has no term from the sampling variance of F_B.
+
+    Examples
+    --------
+    >>> f, v = {"w": torch.tensor([3.0, 1.0])}, {"w": torch.tensor([1.0, 1.0])}
+    >>> misalignment([f], v)
+    tensor(4.)
+    """
+    differences = [tree.sub(half, validation) for half in halves]
+    return tree.dot(differences[0], differences[-1])
