@@ -4,9 +4,9 @@ The paper writes its term in several ways that are not the same thing; all stand
 
 - `precondition` (Algorithm 1): g + strength * I_G g. Same stationary points as plain training.
 - `trace` (its loss equations): loss + strength * (mu tr F_B + (1 - mu) tr F_V), through F.
-- `quadratic` (its theorem): loss + strength/2 (theta - ref)' I_G (theta - ref), I_G frozen; taken as
-  a proximal step after the optimiser's, since explicit steps diverge on real Fishers, whose largest
-  entries are thousands of times the mean.
+- `quadratic` (its theorem): loss + strength/2 (theta - ref)' I_G (theta - ref), I_G frozen. It is a
+  proximal step after the optimiser's: explicit steps diverge on real Fishers, whose largest entries
+  are thousands of times the mean.
 - `align` (its contrast with Fishr): loss + strength * sum of squares (F_B - F_V), through F.
 
 `weigh`, the fifth, acts on fragments, not on steps: `firecv.fire.weigh`.

@@ -54,7 +54,7 @@ def _metric(optimiser: torch.optim.Optimizer, group: dict[str, float], parameter
         rate *= (1 - group["dampening"] if kept else 1.0) / (1 - kept)
     else:
         warnings.warn(
-            f"the metric of {type(optimiser).__name__} is not known: the pull towards the reference "
+            f"the metric of {type(optimiser).__name__} is not known: the pull to the reference "
             f"takes its learning rate alone and is decoupled from the loss",
             FirecvNotice,
             stacklevel=4,

@@ -40,10 +40,13 @@ class Backward(NamedTuple):
     totals
         Gradients of the root with respect to parameters that went through the whole-model
         fallback, as automatic differentiation has them.
+    at_scores
+        Gradient of the root with respect to the scores.
     """
 
     layers: list[LayerGradients]
     totals: Tree
+    at_scores: Tensor
 
 
 class Known(NamedTuple):
@@ -132,7 +135,7 @@ class Pass:
             layers = self.layers(deltas, known, share, detach=not differentiable)
             if strays:
                 layers.append(fallback.of_model(self.task, strays, self.x, at_scores, self.weights))
-        return Backward(layers, totals)
+        return Backward(layers, totals, at_scores)
 
     def layers(
         self,
@@ -236,10 +239,20 @@ class Plan:
         for recorder in self._recorders:
             recorder.start()
 
-    def stop(self) -> list[Call]:
-        """Leave the model as it was and return the calls since `start`."""
+    def stop(self, whole: tuple[Tensor, int, object] | None = None) -> list[Call]:
+        """Leave the model as it was and return the calls since `start`.
+
+        Parameters
+        ----------
+        whole
+            Input, its version before, and output of a call of the whole model that had begun before
+            `start`: if the model has parameters of its own, that call is theirs.
+        """
         for recorder in self._recorders:
             recorder.stop()
+            if whole is not None and recorder.site.module is self.model:
+                kind = recorder.kind if "forward" not in self.model.__dict__ else None
+                recorder.note(*whole, kind)
         calls = list(self._calls)
         self._calls.clear()
         self.is_noting = False

@@ -142,4 +142,4 @@ def _live(
     found = pulls(done.scores, y, law, rng)
     with full_precision(x):
         passes = [done.backward(done.scores, p, share, differentiable=True) for p in found]
-    return [layers for layers, _ in passes], done.scores
+    return [each.layers for each in passes], done.scores

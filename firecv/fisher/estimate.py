@@ -164,11 +164,11 @@ def _in_one_pass(
     checks.check_per_sample(plan)
     n = x.shape[0]
     if plan.perceptron is not None and plan.perceptron.applies(x):
-        pull, share = _pull(structure, n, 1.0)
+        pull, share = _pull(structure, n)
         with torch.no_grad():
             loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
         checks.check_finite_loss(loss, task, x, weights)
-        gradient, fisher = _gathered(structure, task, layers, {}, x, loss, 1.0)
+        gradient, fisher = _gathered(structure, task, layers, {}, x, loss)
         return Step(gradient, fisher, loss.detach())
     with torch.enable_grad():
         done = plan.run(task, x, weights)
@@ -176,11 +176,14 @@ def _in_one_pass(
         checks.check_labels(y, done.scores.shape[1])
         loss = functional.cross_entropy(done.scores, y)
     checks.check_finite_loss(loss, task, x, weights)
-    return step_of_pass(structure, done, loss)
+    return step_of_pass(structure, done, loss)[0]
 
 
-def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor, scale: float = 1.0) -> Step[F]:
-    """Return the gradient of `loss` and the empirical Fisher from one backward pass.
+def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor) -> tuple[Step[F], Tensor]:
+    """Return gradient, Fisher and loss from one backward pass, and the gradient at the scores.
+
+    The Fisher is the empirical one if the loss is the mean cross-entropy; if that was multiplied
+    with a number, the Fisher is with its square.
 
     Parameters
     ----------
@@ -189,22 +192,20 @@ def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor, scale: float
     done
         A forward pass.
     loss
-        `scale` times the mean cross-entropy of its scores.
-    scale
-        What the loss has been multiplied with; the gradient carries it, the Fisher does not.
+        A loss of its scores.
     """
-    pull, share = _pull(structure, done.x.shape[0], scale)
+    pull, share = _pull(structure, done.x.shape[0])
     with full_precision(done.x):
-        layers, totals = done.backward(loss, torch.full_like(loss, pull), share)
-    gradient, fisher = _gathered(structure, done.task, layers, totals, done.x, loss, scale)
-    return Step(gradient, fisher, loss.detach())
+        found = done.backward(loss, torch.full_like(loss, pull), share)
+    gradient, fisher = _gathered(structure, done.task, found.layers, found.totals, done.x, loss)
+    return Step(gradient, fisher, loss.detach()), found.at_scores / pull
 
 
-def _pull(structure: Structure[F], n: int, scale: float) -> tuple[float, float]:
+def _pull(structure: Structure[F], n: int) -> tuple[float, float]:
     """Return what the backward pass starts with, and a sample's weight in Kronecker factors."""
     if cast(object, structure) is Diagonal:  # its kernels give the gradient along the way
-        return 1.0, 1.0  # of scale * g_i / n
-    return math.sqrt(n) / scale, 1 / n  # of g_i / sqrt(n)
+        return 1.0, 1.0  # of g_i / n
+    return math.sqrt(n), 1 / n  # of g_i / sqrt(n)
 
 
 def _gathered(
@@ -214,14 +215,13 @@ def _gathered(
     totals: Tree,
     x: Tensor,
     loss: Tensor,
-    scale: float,
 ) -> tuple[Tree, F]:
     """Return the gradient of the loss and the Fisher from per-sample gradients of layers."""
     n = x.shape[0]
-    pull, _ = _pull(structure, n, scale)
+    pull, _ = _pull(structure, n)
     with torch.no_grad(), full_precision(x):
         if cast(object, structure) is Diagonal:
-            gradient, diagonal = Diagonal.with_gradient(layers, n / scale**2)
+            gradient, diagonal = Diagonal.with_gradient(layers, n)
             fisher = cast(F, diagonal)
         else:
             parts = [layer.total(1 / pull) for layer in layers]

@@ -63,6 +63,23 @@ class Recorder:
             output, kind = type(module).forward(module, *args, **kwargs), self.kind
         else:
             output, kind = self.patched(*args, **kwargs), None
+        self.note(x, version, output, kind)
+        return output
+
+    def note(self, x: object, version: int, output: object, kind: Kind | None) -> None:
+        """Note a call of the module.
+
+        Parameters
+        ----------
+        x
+            Its input, or anything else if that was not one tensor.
+        version
+            The input's version before the call.
+        output
+            What it returned.
+        kind
+            The closed form that holds for it, if any.
+        """
         noted = output
         if not isinstance(output, Tensor):  # only where it begins is known
             x, noted = None, next((o for o in _flat(output) if o.requires_grad), None)
@@ -71,7 +88,6 @@ class Recorder:
                 x = None
             edge = get_gradient_edge(noted)
             self.calls.append(Call(len(self.calls), self.site, kind, x, version, edge, noted.shape))
-        return output
 
 
 def sites_of(task: Task) -> Iterator[Site]:

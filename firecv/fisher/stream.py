@@ -42,7 +42,7 @@ class MicroBatch:
         for index, pull in enumerate(pulls(scores.detach(), self.y, self.law, self.rng)):
             more = index + 1 < n_passes
             with full_precision(scores):
-                layers, _ = self.done.backward(scores, pull, 1 / n_passes, retain=more)
+                layers = self.done.backward(scores, pull, 1 / n_passes, retain=more).layers
             yield layers
 
 

@@ -29,9 +29,11 @@ class Watch:
     """
 
     def __init__(self, task: Task) -> None:
-        self._task, self._plan = task, plan_of(task)
+        self._task, self.plan = task, plan_of(task)
         self._noted: list[Pass] = []
         self._x: Tensor | None = None
+        self._version = 0
+        self._active = True
         self._hooks = [
             task.model.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True),
             task.model.register_forward_hook(self._after, always_call=True),
@@ -57,23 +59,30 @@ class Watch:
         for hook in self._hooks:
             hook.remove()
 
+    def __deepcopy__(self, memo: dict[int, object]) -> "Watch":
+        """Return a watch that sees nothing: a copy of the model is not being trained."""
+        blind = object.__new__(Watch)
+        memo[id(self)] = blind
+        blind._active, blind._x = False, None
+        return blind
+
     def _before(
         self, model: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> None:
         self._x = None
-        if not torch.is_grad_enabled() or self._plan.is_noting:
+        if not (self._active and torch.is_grad_enabled()) or self.plan.is_noting:
             return
         given = [*args, *kwargs.values()]
         if len(given) != 1 or not isinstance(given[0], Tensor):
             kinds = [type(part).__name__ for part in given]
             raise ModelError(f"the model takes one tensor of samples; it was called with {kinds}")
-        self._x = given[0]
-        self._plan.start()
+        self._x, self._version = given[0], given[0]._version
+        self.plan.start()
 
     def _after(self, model: nn.Module, args: tuple[object, ...], output: object) -> None:
         if self._x is None:
             return
         x, self._x = self._x, None
-        calls = self._plan.stop()
+        calls = self.plan.stop((x, self._version, output))
         if isinstance(output, Tensor) and output.requires_grad:
-            self._noted.append(Pass(self._task, self._plan, x, None, output, calls))
+            self._noted.append(Pass(self._task, self.plan, x, None, output, calls))

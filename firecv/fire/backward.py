@@ -1,0 +1,356 @@
+"""One changed line for PyTorch users: ``fire.backward(loss, y)`` in place of ``loss.backward()``.
+
+`Fire` watches the model's own forward pass, so nothing is run twice that need not be; what it
+leaves in ``.grad`` is the gradient of loss and FIRE term, and any optimiser, scheduler, clipping
+and mixed precision go on working. The proximal part of `quadratic` hangs on the optimiser's step.
+"""
+
+from typing import Literal, cast
+
+import torch
+from torch import Tensor, nn
+
+from firecv import tree
+from firecv.errors import DataError, FirecvError
+from firecv.fire.accumulate import Accumulated, Accumulation
+from firecv.fire.forms import FORMS, Form, misalignment, mixed_trace, precondition, pull
+from firecv.fire.metric import metric_of
+from firecv.fire.scale import Scale, scale_of
+from firecv.fire.validation import Given, as_validation
+from firecv.fisher import Diagonal, differentiable_diagonal, differentiable_trace, estimate
+from firecv.fisher.base import Fisher, Structure
+from firecv.fisher.capture import Pass
+from firecv.fisher.estimate import step_of_pass
+from firecv.fisher.fallback import UnrepeatableLayer
+from firecv.fisher.laws import Law, n_pulls, pulls
+from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.recorder import eval_mode
+from firecv.fisher.stream import full_precision
+from firecv.fisher.watch import Watch
+from firecv.models import Task
+from firecv.regimes import Regime, require
+from firecv.seeding import derive_torch
+from firecv.tree import Tree
+
+AUTO_STEPS, AUTO_SHARE = 10, 0.1
+"""``strength="auto"``: over the first 10 steps of a fragment the strength is set so that the term's
+gradient has a tenth of the norm of the loss's."""
+
+
+class Fire:
+    """The FIRE term in an ordinary training loop.
+
+    Parameters
+    ----------
+    model
+        A classifier that takes one tensor of samples and gives class scores.
+    validation
+        What may be seen of the validation set: None, inputs ``x``, ``(x, y)``, a loader of either,
+        `Unlabelled` of any of these, or a `Summary`. The regime follows from it.
+    form
+        ``"precondition"``, ``"trace"``, ``"quadratic"`` or ``"align"``.
+    strength
+        How strong the term is. At 0 training is plain, bit for bit: no hook, no draw, no look at
+        the validation set. ``"auto"`` sets it over the first 10 steps so that the term's gradient
+        has a tenth of the norm of the loss's; those steps cost about twice as much.
+    structure
+        Of the Fisher, for `precondition` and `quadratic`: ``Diagonal``, ``LowRank``, ...
+    accumulation
+        How Fishers of fragments are mixed and averaged; ``PAPER`` is Algorithm 1 to the letter.
+    refresh
+        Steps between two estimates of the validation set's Fisher.
+    fisher_every
+        Steps between two looks at the batch's Fisher; by default 1 for `precondition` with a
+        diagonal and 10 where a look is dear or little needed.
+    validation_batch
+        Samples of the validation set drawn in every step of `trace` and `align`.
+    optimiser
+        Needed by `quadratic`, whose pull follows each of its steps.
+    seed
+        Of what is drawn from the validation set.
+
+    Examples
+    --------
+    >>> model = nn.Linear(3, 2)
+    >>> optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+    >>> x_val, y_val = torch.randn(20, 3), torch.randint(2, (20,))
+    >>> fire = Fire(model, validation=(x_val, y_val), form="trace", strength=0.1)
+    >>> x, y = torch.randn(8, 3), torch.randint(2, (8,))
+    >>> optimiser.zero_grad()
+    >>> loss = nn.functional.cross_entropy(model(x), y)
+    >>> fire.backward(loss, y)  # was: loss.backward()
+    >>> optimiser.step()
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        *,
+        validation: Given = None,
+        form: Form = "precondition",
+        strength: float | Literal["auto"] = 0.1,
+        structure: Structure[Fisher] = Diagonal,
+        accumulation: Accumulation | None = None,
+        refresh: int = 50,
+        fisher_every: int | None = None,
+        validation_batch: int = 16,
+        optimiser: torch.optim.Optimizer | None = None,
+        seed: int = 0,
+    ) -> None:
+        _check(form, strength, refresh, validation_batch)
+        self.task, self.form, self.structure = Task(model), form, structure
+        self.strength: float | None = None if strength == "auto" else float(strength)
+        self.known: Accumulated[Fisher] = Accumulated(accumulation or Accumulation())
+        self.n_steps = 0
+        self.reference: Tree | None = None
+        self._auto = [0.0, 0.0, 0.0]
+        if self.strength == 0:
+            return  # plain training: nothing below may happen
+        self.validation = as_validation(validation)
+        self.refresh, self.validation_batch = refresh, validation_batch
+        dear = form == "quadratic" or cast(object, structure) is not Diagonal
+        self.fisher_every = fisher_every or (10 if dear else 1)
+        self._rng = derive_torch(seed, "fire", "validation")
+        self._check_regime()
+        if self.validation.fisher is not None:
+            self.known = self.known.with_validation(self.validation.fisher)
+        if form == "quadratic":
+            self._hang_on(optimiser)
+        self._watch = Watch(self.task)
+
+    @property
+    def regime(self) -> Regime:
+        """What is seen of the validation set."""
+        return "none" if self.strength == 0 else self.validation.regime
+
+    def backward(self, loss: Tensor, y: Tensor | None = None) -> None:
+        """Add the gradient of loss and FIRE term to ``.grad``, as ``loss.backward()`` would.
+
+        Parameters
+        ----------
+        loss
+            Of one forward pass. Its reduction, a division for gradient accumulation, a gradient
+            scaler's factor, class and sample weights are seen from its gradient; label smoothing
+            and other losses too, by forms that do not need to know the loss's scale.
+        y
+            The labels of the batch.
+        """
+        if self.strength == 0:
+            loss.backward()
+            return
+        done = self._watch.take()
+        if y is None:
+            raise DataError(
+                "fire.backward(loss, y) needs the labels y of the batch, for its Fisher"
+            )
+        if self.validation.x is not None and self.n_steps % self.refresh == 0:
+            if self.form in ("precondition", "quadratic"):
+                fisher = self.validation.estimate(self.structure, self.task)
+                self.known = self.known.with_validation(fisher)
+        {
+            "precondition": self._precondition,
+            "trace": self._penalise,
+            "align": self._penalise,
+            "quadratic": self._quadratic,
+        }[self.form](done, loss, y)
+        self._watch.forget()
+        self.n_steps += 1
+
+    def next_fragment(self) -> None:
+        """Say that the current fragment has ended: its Fisher is kept, its data may go."""
+        self.known = self.known.finished()
+        if self.form == "quadratic" and self.strength != 0:
+            self.reference = _copies(self.task.parameters())
+            self._frozen = self.known.remembered()
+
+    def close(self) -> None:
+        """Leave model and optimiser as they were before."""
+        if self.strength != 0:
+            self._watch.stop()
+            if self.form == "quadratic":
+                self._hook.remove()
+
+    def _precondition(self, done: Pass, loss: Tensor, y: Tensor) -> None:
+        gradient = self._look(done, loss, y)
+        terms = self.known.terms()
+        if self.strength is None:
+            product = precondition(tree.zeros_like(gradient), [], 0.0)
+            for factor, fisher in terms:
+                product = tree.add(product, tree.scale(fisher.matvec(gradient), factor))
+            strength = self._calibrated(_norm(gradient), _norm(product))
+        else:
+            strength = self.strength
+        self._deposit(precondition(gradient, terms, strength))
+
+    def _quadratic(self, done: Pass, loss: Tensor, y: Tensor) -> None:
+        self._deposit(self._look(done, loss, y))
+
+    def _penalise(self, done: Pass, loss: Tensor, y: Tensor) -> None:
+        (at_scores,) = torch.autograd.grad(loss, done.scores, retain_graph=True)
+        scale = scale_of(at_scores, done.scores, y).factor
+        if scale is None:
+            raise FirecvError(
+                f"the form {self.form!r} adds a penalty to the loss and must know its scale, but "
+                f"this loss is no multiple of a (weighted) mean cross-entropy: label smoothing, "
+                f"mixed labels or another loss; use 'precondition' or 'quadratic', or a plain "
+                f"cross-entropy"
+            )
+        term = self._trace(done, y) if self.form == "trace" else self._align(done, y)
+        if self.strength is not None:
+            (loss + scale * self.strength * term).backward()
+            return
+        params = list(self.task.parameters().values())
+        of_loss, of_term = (
+            _like(torch.autograd.grad(root, params, retain_graph=True, allow_unused=True), params)
+            for root in (loss, term)
+        )
+        strength = self._calibrated(_norm(of_loss) / scale, _norm(of_term))
+        total = tree.add(of_loss, tree.scale(of_term, scale * strength))
+        self._deposit(dict(zip(self.task.trainable, total.values(), strict=True)))
+
+    def _trace(self, done: Pass, y: Tensor) -> Tensor:
+        passes = _live(done, y, "empirical")
+        norms = [layer.norms().sum() for layers in passes for layer in layers]
+        fragment = torch.stack(norms).sum() / len(y)
+        if self.validation.x is None:
+            return fragment
+        x_val, y_val = self.validation.draw(self.validation_batch, self._rng)
+        live = differentiable_trace(self.task, x_val, y_val, law=self.validation.law)
+        return mixed_trace(fragment, live.trace, self.known.settings.mix)
+
+    def _align(self, done: Pass, y: Tensor) -> Tensor:
+        law = self.validation.law  # the same on both sides, or misfit would count as shift
+        passes = [Diagonal.from_layers(layers).entries for layers in _live(done, y, law)]
+        fragment = passes[0]
+        for entries in passes[1:]:
+            fragment = tree.add(fragment, entries)
+        fragment = tree.scale(fragment, 1 / len(y))
+        if self.validation.fisher is not None:
+            return misalignment([fragment], self.validation.fisher.diagonal())
+        x_val, y_val = self.validation.draw(self.validation_batch, self._rng)
+        live = differentiable_diagonal(self.task, x_val, y_val, law=law)
+        return misalignment([fragment], live.diagonal)
+
+    def _look(self, done: Pass, loss: Tensor, y: Tensor) -> Tree:
+        """Return the gradient of the loss; if it is time, take the batch's Fisher with it."""
+        if self.n_steps % self.fisher_every:
+            return self._gradient(loss)
+        if not self._mixes_samples():
+            try:
+                step, at_scores = step_of_pass(self.structure, done, loss)
+            except UnrepeatableLayer:
+                pass  # raised before the backward pass: the graph is whole
+            else:
+                scale = scale_of(at_scores, done.scores, y)
+                self._keep(step.fisher, scale, done, y)
+                return step.gradient
+        gradient = self._gradient(loss)
+        self._keep_by_second_pass(
+            "the model has a batch norm or a layer without closed form in train mode", done, y
+        )
+        return gradient
+
+    def _keep(self, fisher: Fisher, scale: Scale, done: Pass, y: Tensor) -> None:
+        """Keep the Fisher that came with a gradient, if the loss was a plain one."""
+        if not scale.is_plain or scale.factor is None:
+            self._keep_by_second_pass(
+                "the loss is not the plain mean cross-entropy times a number", done, y
+            )
+            return
+        is_mean = abs(scale.factor - 1) < 1e-5
+        self.known = self.known.with_batch(fisher if is_mean else fisher * scale.factor**-2)
+
+    def _keep_by_second_pass(self, why: str, done: Pass, y: Tensor) -> None:
+        self._watch.plan.say(f"{why}: the Fisher takes a pass of its own, in eval mode")
+        with eval_mode(self.task.model):
+            fisher = estimate(self.structure, self.task, [(done.x, y)], law="empirical")
+        self.known = self.known.with_batch(fisher)
+
+    def _gradient(self, loss: Tensor) -> Tree:
+        params = self.task.parameters()
+        found = torch.autograd.grad(loss, list(params.values()), materialize_grads=True)
+        return dict(zip(params, found, strict=True))
+
+    def _mixes_samples(self) -> bool:
+        plan = self._watch.plan
+        return any(norm.training for norm in plan.batch_norms)
+
+    def _deposit(self, gradient: Tree) -> None:
+        """Add to ``.grad``, as a backward pass does."""
+        for name, parameter in self.task.parameters().items():
+            new = gradient[name].to(parameter.dtype)
+            parameter.grad = new if parameter.grad is None else parameter.grad + new
+
+    def _calibrated(self, loss_norm: float, term_norm: float) -> float:
+        """Return the automatic strength, settled after the first steps."""
+        self._auto = [a + b for a, b in zip(self._auto, (loss_norm, term_norm, 1), strict=True)]
+        strength = AUTO_SHARE * self._auto[0] / self._auto[1] if self._auto[1] > 0 else 0.0
+        if self._auto[2] >= AUTO_STEPS:
+            self.strength = strength
+        return strength
+
+    def _check_regime(self) -> None:
+        regime = self.validation.regime
+        if self.form == "align":
+            require("summary", regime, "the form 'align'")
+        if self.form == "trace" and regime != "none":
+            require("unlabelled", regime, "the form 'trace' with a validation set")
+
+    def _hang_on(self, optimiser: torch.optim.Optimizer | None) -> None:
+        if optimiser is None:
+            raise FirecvError(
+                "the form 'quadratic' pulls after each step of the optimiser and must know it; "
+                "give Fire(model, ..., form='quadratic', optimiser=optimiser)"
+            )
+        self.reference = _copies(self.task.parameters())
+        self._frozen = self.validation.fisher
+        self._hook = optimiser.register_step_post_hook(self._pull)
+
+    def _pull(self, optimiser: torch.optim.Optimizer, *_: object) -> None:
+        if self._frozen is None or self.reference is None:
+            return  # nothing has been learned of an earlier fragment yet
+        params = self.task.parameters()
+        with torch.no_grad():
+            step = metric_of(optimiser, {value: name for name, value in params.items()})
+            if self.strength is None:
+                away = tree.sub(params, self.reference)
+                gradient = {n: p.grad for n, p in params.items() if p.grad is not None}
+                self._calibrated(_norm(gradient), _norm(self._frozen.matvec(away)))
+                return
+            step = tree.scale(step, self.strength)
+            pulled = pull(params, self.reference, self._frozen, step)
+            for name, parameter in params.items():
+                parameter.copy_(pulled[name])
+
+
+def _live(done: Pass, y: Tensor, law: Law) -> list[list[LayerGradients]]:
+    """Return differentiable per-sample gradients of every backward pass that the law takes."""
+    share = 1 / n_pulls(law, done.scores.shape[1])
+    with full_precision(done.x):
+        return [
+            done.backward(done.scores, each, share, differentiable=True).layers
+            for each in pulls(done.scores, y, law, None)
+        ]
+
+
+def _copies(params: Tree) -> Tree:
+    return {name: value.detach().clone() for name, value in params.items()}
+
+
+def _norm(a: Tree) -> float:
+    return float(tree.dot(a, a)) ** 0.5
+
+
+def _like(found: tuple[Tensor | None, ...], params: list[Tensor]) -> Tree:
+    zeros = (torch.zeros_like(p) if f is None else f for f, p in zip(found, params, strict=True))
+    return {str(index): value for index, value in enumerate(zeros)}
+
+
+def _check(form: Form, strength: object, refresh: int, validation_batch: int) -> None:
+    if form not in FORMS:
+        raise FirecvError(f"there is no form {form!r}; expected one of {', '.join(FORMS)}")
+    if strength != "auto" and not (isinstance(strength, int | float) and 0 <= strength < 1e30):
+        raise FirecvError(f"the strength is a number from 0 on, or 'auto'; got {strength!r}")
+    for name, value in (("refresh", refresh), ("validation_batch", validation_batch)):
+        if value < 1:
+            raise FirecvError(f"{name} is a whole number from 1 on; got {value}")
