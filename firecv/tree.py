@@ -78,6 +78,11 @@ def zeros_like(a: Tree) -> Tree:
     return {name: torch.zeros_like(value) for name, value in a.items()}
 
 
+def copies(a: Tree) -> Tree:
+    """Return copies of all entries, cut off from any graph."""
+    return {name: value.detach().clone() for name, value in a.items()}
+
+
 def weighted_mean(trees: Sequence[Tree], weights: Sequence[float]) -> Tree:
     """Return the mean of `trees` with `weights`, which need not sum to one.
 

@@ -5,7 +5,9 @@ leaves in ``.grad`` is the gradient of loss and FIRE term, and any optimiser, sc
 and mixed precision go on working. The proximal part of `quadratic` hangs on the optimiser's step.
 """
 
-from typing import Literal, cast
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,7 @@ from firecv.fire.accumulate import Accumulated, Accumulation
 from firecv.fire.forms import FORMS, Form, misalignment, mixed_trace, precondition, pull
 from firecv.fire.metric import metric_of
 from firecv.fire.scale import Scale, scale_of
+from firecv.fire.state import known_from_state, known_to_state, read, write
 from firecv.fire.validation import Given, as_validation
 from firecv.fisher import Diagonal, differentiable_diagonal, differentiable_trace, estimate
 from firecv.fisher.base import Fisher, Structure
@@ -160,8 +163,47 @@ class Fire:
         """Say that the current fragment has ended: its Fisher is kept, its data may go."""
         self.known = self.known.finished()
         if self.form == "quadratic" and self.strength != 0:
-            self.reference = _copies(self.task.parameters())
+            self.reference = tree.copies(self.task.parameters())
             self._frozen = self.known.remembered()
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return all that training needs to go on as if it had not been interrupted."""
+        state: dict[str, Any] = {
+            "form": self.form,
+            "n_steps": self.n_steps,
+            "strength": self.strength,
+            "auto": list(self._auto),
+            "known": known_to_state(self.known),
+        }
+        if self.reference is not None:
+            state["reference"] = tree.copies(self.reference)
+        if self.strength != 0:
+            state["rng"] = self._rng.get_state()
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a state that `state_dict` returned for the same model and form."""
+        if state.get("form") != self.form:
+            raise FirecvError(
+                f"the state is of the form {state.get('form')!r}, this is {self.form!r}; make Fire "
+                f"with the same form"
+            )
+        self.known = known_from_state(state["known"], self.known, self.task.parameters())
+        self.n_steps, self.strength = int(state["n_steps"]), state["strength"]
+        self._auto = [float(value) for value in state["auto"]]
+        self.reference = state.get("reference")
+        if self.strength != 0:
+            self._rng.set_state(state["rng"])
+            if self.form == "quadratic":
+                self._frozen = self.known.remembered() or self.validation.fisher
+
+    def save(self, path: str | Path) -> None:
+        """Write what is known to one file, without pickle; the model is not in it."""
+        write(self.state_dict(), path)
+
+    def resume(self, path: str | Path) -> None:
+        """Go on from a file that `save` wrote."""
+        self.load_state_dict(read(path))
 
     def close(self) -> None:
         """Leave model and optimiser as they were before."""
@@ -188,7 +230,7 @@ class Fire:
     def _penalise(self, done: Pass, loss: Tensor, y: Tensor) -> None:
         (at_scores,) = torch.autograd.grad(loss, done.scores, retain_graph=True)
         scale = scale_of(at_scores, done.scores, y).factor
-        if scale is None:
+        if scale is None or scale <= 0:
             raise FirecvError(
                 f"the form {self.form!r} adds a penalty to the loss and must know its scale, but "
                 f"this loss is no multiple of a (weighted) mean cross-entropy: label smoothing, "
@@ -302,7 +344,7 @@ class Fire:
                 "the form 'quadratic' pulls after each step of the optimiser and must know it; "
                 "give Fire(model, ..., form='quadratic', optimiser=optimiser)"
             )
-        self.reference = _copies(self.task.parameters())
+        self.reference = tree.copies(self.task.parameters())
         self._frozen = self.validation.fisher
         self._hook = optimiser.register_step_post_hook(self._pull)
 
@@ -331,10 +373,6 @@ def _live(done: Pass, y: Tensor, law: Law) -> list[list[LayerGradients]]:
             done.backward(done.scores, each, share, differentiable=True).layers
             for each in pulls(done.scores, y, law, None)
         ]
-
-
-def _copies(params: Tree) -> Tree:
-    return {name: value.detach().clone() for name, value in params.items()}
 
 
 def _norm(a: Tree) -> float:
