@@ -76,6 +76,19 @@ def chunks(n: int, size: int, most: int) -> Iterator[slice]:
     return (slice(start, min(start + step, n)) for start in range(0, n, step))
 
 
+def luminance(images: FloatImages) -> FloatImages:
+    """Return the brightness of each pixel, with one channel.
+
+    Examples
+    --------
+    >>> luminance(np.array([[[[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]]])).ravel()
+    array([0.299, 0.587])
+    """
+    if images.shape[3] != 3:
+        return images.mean(axis=3, keepdims=True)
+    return images @ np.array([[0.299], [0.587], [0.114]], images.dtype)
+
+
 def _floats(x: Array) -> FloatImages:
     """Return a copy in [0, 1] with a channel axis."""
     with_channels = x if x.ndim == 4 else x[..., None]

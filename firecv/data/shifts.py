@@ -15,6 +15,7 @@ from difflib import get_close_matches
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from firecv.data.arrays import Array, Rows
@@ -169,8 +170,8 @@ def rotation(
     >>> float(np.exp(shifted.log_ratio).mean().round(1))
     1.0
     """
-    check_images(x)
     _check(x, y, role)
+    check_images(x)
     if settings.degrees == 0:
         return _untouched(x, y)
     a, b = (settings.a, settings.b) if role == "train" else (settings.b, settings.a)
@@ -210,8 +211,8 @@ def permutation(
     array([[[0, 1, 3],
             [2, 4, 5]]], dtype=uint8)
     """
-    check_images(x)
     _check(x, y, role)
+    check_images(x)
     if settings.rate == 0 or settings.disturbs not in (role, "both"):
         return _untouched(x, y, known=settings.rate == 0)
     n_pixels = x.shape[1] * x.shape[2]
@@ -235,8 +236,8 @@ def noise(x: Array, y: Array, rng: np.random.Generator, role: Role, settings: No
     >>> int(np.std(noisy.x - x).round())
     50
     """
-    check_numbers(x)
     _check(x, y, role)
+    check_numbers(x)
     if settings.std == 0 or settings.disturbs not in (role, "both"):
         return _untouched(x, y, known=settings.std == 0)
     return _transformed(add_noise(x, settings.std * noise_unit(x), rng), y, settings.disturbs)
@@ -254,8 +255,8 @@ def corruption(
     >>> corruption(x, y, np.random.default_rng(0), "target", brighter).x[0, 0, 0]
     np.uint8(126)
     """
-    check_images(x)
     _check(x, y, role)
+    check_images(x)
     if min(x.shape[1:3]) < SMALLEST:
         raise DataError(
             f"got images of {x.shape[1]} x {x.shape[2]} pixels; corruptions need at least "
@@ -295,8 +296,10 @@ def _check_disturbs(disturbs: str) -> None:
         raise DataError(f"got disturbs={disturbs!r}; choose 'train', 'target' or 'both'")
 
 
-def _check(x: Array, y: Array, role: Role) -> None:
-    """Check that there are as many labels as samples, and that the role is one."""
+def _check(x: Array | pd.DataFrame, y: Array, role: Role) -> None:
+    """Check that there are as many labels as samples, in arrays, and that the role is one."""
+    if isinstance(x, pd.DataFrame):
+        raise DataError("got a data frame; encode it into an array of floats first")
     if len(x) != len(y):
         raise DataError(f"got {len(x)} samples and {len(y)} labels; they must be as many")
     if role not in get_args(Role):

@@ -7,12 +7,17 @@ image fades out over one pixel at its edge, rather than ``mode="constant"``, und
 off: there a rounding error in the last digit decides whether a pixel on the edge is kept.
 """
 
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 from torch.nn.functional import grid_sample
 
 from firecv.data.arrays import Array
+from firecv.data.pixels import chunks
 
 CHUNK = 200_000
 """Numbers worked on at a time: 255 images of 28 x 28. They then stay close to the core."""
@@ -40,25 +45,58 @@ def warp(images: Array, matrices: NDArray[np.float64]) -> Array:
     array([[[3, 2, 1],
             [6, 5, 4]]], dtype=uint8)
     """
-    height, width = images.shape[1:3]
-    exact = images.dtype == np.float64 or max(height, width) > SMALL
+    size = images.shape[1:3]
+    exact = images.dtype == np.float64 or max(size) > SMALL
     # Torch multiplies places by the sides, without rounding if these are powers of two.
-    sides = (height, width) if exact else (_power_of_two(height), _power_of_two(width))
-    dtype = torch.float64 if exact else torch.float32
-    offsets, maps = _geometry((height, width), sides, matrices, dtype)
+    sides = size if exact else (_power_of_two(size[0]), _power_of_two(size[1]))
+    offsets, maps = _geometry(size, sides, matrices, torch.float64 if exact else torch.float32)
     with_channels = images if images.ndim == 4 else images[..., None]
     result = np.empty(with_channels.shape, images.dtype)
-    most = max(1, CHUNK // with_channels[0].size) if len(images) else 0
-    pixels = torch.zeros((most, with_channels.shape[3], *sides), dtype=dtype)
-    places = torch.zeros((most, 2, height, width), dtype=dtype)
-    some_maps = torch.zeros((most, *maps.shape[1:]), dtype=dtype)
-    for start in range(0, len(images), max(most, 1)):
-        part = slice(start, min(start + most, len(images)))
-        n = part.stop - start
-        some = with_channels[part]
-        if not (some.flags.c_contiguous and some.flags.writeable):  # torch takes no others
-            some = some.copy(order="C")
-        pixels[:n, :, :height, :width] = torch.from_numpy(some).permute(0, 3, 1, 2)
+
+    parts = list(chunks(len(images), images[:1].size, CHUNK))
+    threads = min(torch.get_num_threads(), len(parts))
+    queue = iter(parts)  # every thread takes the next part when it is done with one
+
+    def work() -> None:
+        _warp_parts(with_channels, offsets, maps, sides, queue, result)
+
+    if threads == 1:
+        work()
+    elif threads:
+        with ThreadPoolExecutor(threads, initializer=_work_alone) as pool:
+            for future in [pool.submit(work) for _ in range(threads)]:
+                future.result()
+    return result.reshape(images.shape)
+
+
+def _work_alone() -> None:
+    """Keep torch's operations in this thread from waiting for threads of their own.
+
+    Threads that meet after every operation on a few images lose most of their time to meeting,
+    the more so if other programs run; threads that each take many images hardly meet.
+    """
+    torch.get_num_threads()  # torch sets the number in a new thread when first asked
+    threadpool_limits(1, user_api="openmp")
+
+
+def _warp_parts(
+    images: Array,
+    offsets: torch.Tensor,
+    maps: torch.Tensor,
+    sides: tuple[int, int],
+    parts: Iterator[slice],
+    result: Array,
+) -> None:
+    """Write what `warp` returns for parts of images with channels."""
+    n_channels, size = images.shape[3], images.shape[1:3]
+    most = max(1, CHUNK // images[0].size)
+    pixels = torch.zeros((most, n_channels, *sides), dtype=maps.dtype)
+    places = torch.zeros((most, 2, *size), dtype=maps.dtype)
+    some_maps = torch.zeros((most, *maps.shape[1:]), dtype=maps.dtype)
+    for part in parts:
+        n = part.stop - part.start
+        inside = pixels[:n, :, : size[0], : size[1]].numpy()
+        np.copyto(inside, images[part].transpose(0, 3, 1, 2), casting="unsafe")
         some_maps[:n] = maps[part]
         # Always of one shape: its last digit may depend on that, and so on the other images.
         torch.mm(some_maps.flatten(0, 1), offsets, out=places.view(2 * most, -1))
@@ -66,7 +104,6 @@ def warp(images: Array, matrices: NDArray[np.float64]) -> Array:
         if images.dtype == np.uint8:
             found += 0.5  # the cast cuts off, so this rounds to nearest
         np.copyto(result[part], found.numpy().transpose(0, 2, 3, 1), casting="unsafe")
-    return result.reshape(images.shape)
 
 
 def _power_of_two(side: int) -> int:

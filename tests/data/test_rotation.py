@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import ndimage
@@ -71,6 +72,21 @@ def test_every_image_has_its_own_angle_over_many_chunks() -> None:
     together = rotate(images, degrees)
     alone = [rotate(images[i : i + 1], degrees[i])[0] for i in range(0, 700, 50)]
     assert (together[::50] == np.stack(alone)).all()
+
+
+def test_any_number_of_threads_gives_the_same() -> None:
+    rng = np.random.default_rng(2)
+    images, degrees = rng.integers(0, 256, (5000, 28, 28), np.uint8), rng.uniform(0, 180, 5000)
+    before = torch.get_num_threads()
+    found: list[Array] = []
+    try:
+        for threads in (1, 2, 3):
+            torch.set_num_threads(threads)
+            found.append(rotate(images, degrees))
+            assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
+    assert (found[0] == found[1]).all() and (found[0] == found[2]).all()
 
 
 def test_inputs_are_left_alone_whatever_their_layout() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
@@ -118,6 +119,8 @@ def test_labels_and_roles_that_do_not_fit_are_refused(name: str) -> None:
     shift, x, rng = SHIFTS[name], images(), np.random.default_rng(0)
     with pytest.raises(DataError, match="12 samples and 3 labels"):
         shift.apply(x, np.zeros(3), rng, "train", shift.settings())
+    with pytest.raises(DataError, match="encode"):
+        shift.apply(pd.DataFrame({"a": np.zeros(12)}), np.zeros(12), rng, "train", shift.settings())
     with pytest.raises(DataError, match="'test'"):
         shift.apply(x, np.zeros(12), rng, "test", shift.settings())
 

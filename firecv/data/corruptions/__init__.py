@@ -3,6 +3,7 @@
 The first fifteen are those of CIFAR-10-C (Hendrycks and Dietterich, ICLR 2019) with its constants,
 which suit images of about 32 pixels a side. The others are those that MNIST-C (Mu and Gilmer, 2019)
 adds, with the constants of its generator, of whose severities the published files hold one each.
+Where the two sets share a corruption, MNIST-C has stronger constants; here are CIFAR-10-C's.
 
 These are generators written anew, not the published files: they follow the same recipes and
 constants, and each says where it departs. All take (n_samples, height, width, channels) in [0, 1],

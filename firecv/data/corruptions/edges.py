@@ -4,8 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import correlate1d, gaussian_filter, label
 
-from firecv.data.corruptions.weather import luminance
-from firecv.data.pixels import FloatImages
+from firecv.data.pixels import FloatImages, luminance
 
 LOW, HIGH = 0.1, 0.2
 """Slopes from which a pixel may belong to an edge, and from which it makes one."""

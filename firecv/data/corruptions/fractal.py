@@ -51,7 +51,7 @@ def landscapes(
 
 def _next(grid: NDArray[np.float64], *axes: int) -> NDArray[np.float64]:
     """Return for every point its neighbour one on along the axes, going round at the end."""
-    return np.roll(grid, -1, axes) if len(axes) == 1 else np.roll(grid, (-1, -1), axes)
+    return np.roll(grid, -1, axes)
 
 
 def _mean(*grids: NDArray[np.float64]) -> NDArray[np.float64]:

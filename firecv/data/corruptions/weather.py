@@ -5,7 +5,7 @@ from scipy.ndimage import gaussian_filter
 
 from firecv.data.corruptions.fractal import landscapes
 from firecv.data.corruptions.resample import trail, zoomed
-from firecv.data.pixels import FloatImages
+from firecv.data.pixels import FloatImages, luminance
 
 FROST = np.array([0.82, 0.94, 1.0])
 """Colour of frost: white with a breath of blue."""
@@ -82,10 +82,3 @@ def spatter(images: FloatImages, severity: int, rng: np.random.Generator) -> Flo
     mask = np.where(mask < 0.8, 0, mask)[..., None]
     colour = MUD if images.shape[3] == 3 else np.full(images.shape[3], MUD[0])
     return np.clip(images * (1 - mask) + colour * mask, 0, 1).astype(images.dtype)
-
-
-def luminance(images: FloatImages) -> FloatImages:
-    """Return the brightness of each pixel, with one channel."""
-    if images.shape[3] != 3:
-        return images.mean(axis=3, keepdims=True)
-    return images @ np.array([[0.299], [0.587], [0.114]], images.dtype)

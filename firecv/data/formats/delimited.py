@@ -87,8 +87,11 @@ def _layout(path: str | Path) -> _Layout:
                 f"{str(path)!r} is empty or starts with an empty line; expected the names of the "
                 f"columns there"
             )
-        delimiter = _delimiter(first, path)
-        records = _records(chain([first], lines), delimiter, path)
+        header = [first]
+        while "".join(header).count('"') % 2 and (more := next(lines, "")):
+            header.append(more)  # a name in quotes goes on in the next line
+        delimiter = _delimiter("".join(header), path)
+        records = _records(chain(header, lines), delimiter, path)
         _, names = next(records)
         _check_names(names, path)
         n_rows = sum(1 for _ in _full(records, len(names), path))

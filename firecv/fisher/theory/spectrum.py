@@ -19,8 +19,12 @@ from firecv.fisher.theory.marginal import check_not_negative
 from firecv.models import Batch, Task
 from firecv.tree import Tree
 
-TOLERANCE = 1e-6
-"""Power iteration stops once a step adds less than this share."""
+TOLERANCE = 1e-9
+"""Power iteration stops once a step adds less than this share.
+
+So small because a start that happens to lack the leading direction rests for a while at the
+next eigenvalue.
+"""
 
 
 def largest_eigenvalue(
