@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from firecv import tree
 from firecv.errors import DataError, FirecvError
 from firecv.fire.accumulate import Accumulated, Accumulation
-from firecv.fire.forms import FORMS, Form, misalignment, mixed_trace, precondition, pull
-from firecv.fire.metric import metric_of
+from firecv.fire.forms import FORMS, Form, misalignment, mixed_trace, precondition
+from firecv.fire.pull import Pull
 from firecv.fire.scale import Scale, scale_of
 from firecv.fire.state import known_from_state, known_to_state, read, write
 from firecv.fire.validation import Given, as_validation
@@ -164,7 +164,7 @@ class Fire:
         self.known = self.known.finished()
         if self.form == "quadratic" and self.strength != 0:
             self.reference = tree.copies(self.task.parameters())
-            self._frozen = self.known.remembered()
+            self._set_pull()
 
     def state_dict(self) -> dict[str, Any]:
         """Return all that training needs to go on as if it had not been interrupted."""
@@ -195,7 +195,7 @@ class Fire:
         if self.strength != 0:
             self._rng.set_state(state["rng"])
             if self.form == "quadratic":
-                self._frozen = self.known.remembered() or self.validation.fisher
+                self._set_pull()
 
     def save(self, path: str | Path) -> None:
         """Write what is known to one file, without pickle; the model is not in it."""
@@ -345,24 +345,25 @@ class Fire:
                 "give Fire(model, ..., form='quadratic', optimiser=optimiser)"
             )
         self.reference = tree.copies(self.task.parameters())
-        self._frozen = self.validation.fisher
-        self._hook = optimiser.register_step_post_hook(self._pull)
+        self._set_pull()
+        self._hook = optimiser.register_step_post_hook(self._after_step)
 
-    def _pull(self, optimiser: torch.optim.Optimizer, *_: object) -> None:
-        if self._frozen is None or self.reference is None:
+    def _set_pull(self) -> None:
+        """Fix what the parameters are pulled to, and along which directions."""
+        fisher, anchor = self.known.remembered() or self.validation.fisher, self.reference
+        self._pull = None if fisher is None or anchor is None else Pull(fisher, anchor)
+
+    def _after_step(self, optimiser: torch.optim.Optimizer, *_: object) -> None:
+        if self._pull is None:
             return  # nothing has been learned of an earlier fragment yet
         params = self.task.parameters()
+        if self.strength is not None:
+            self._pull(params, optimiser, self.strength)
+            return
         with torch.no_grad():
-            step = metric_of(optimiser, {value: name for name, value in params.items()})
-            if self.strength is None:
-                away = tree.sub(params, self.reference)
-                gradient = {n: p.grad for n, p in params.items() if p.grad is not None}
-                self._calibrated(_norm(gradient), _norm(self._frozen.matvec(away)))
-                return
-            step = tree.scale(step, self.strength)
-            pulled = pull(params, self.reference, self._frozen, step)
-            for name, parameter in params.items():
-                parameter.copy_(pulled[name])
+            away = tree.sub(params, self._pull.anchor)
+            gradient = {name: p.grad for name, p in params.items() if p.grad is not None}
+            self._calibrated(_norm(gradient), _norm(self._pull.fisher.matvec(away)))
 
 
 def _live(done: Pass, y: Tensor, law: Law) -> list[list[LayerGradients]]:

@@ -10,10 +10,12 @@ import torch
 from torch import Tensor
 
 from firecv.errors import FirecvNotice
-from firecv.tree import Tree
+
+Metric = dict[str, float | Tensor]
+"""For each parameter one step size, or one for each of its coordinates."""
 
 
-def metric_of(optimiser: torch.optim.Optimizer, names: dict[Tensor, str]) -> Tree:
+def metric_of(optimiser: torch.optim.Optimizer, names: dict[Tensor, str]) -> Metric:
     """Return the step size of every trainable parameter after a step of the optimiser.
 
     Parameters
@@ -27,11 +29,11 @@ def metric_of(optimiser: torch.optim.Optimizer, names: dict[Tensor, str]) -> Tre
     Examples
     --------
     >>> w = torch.nn.Parameter(torch.zeros(2))
-    >>> sgd = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+    >>> sgd = torch.optim.SGD([w], lr=0.25, momentum=0.5)
     >>> metric_of(sgd, {w: "w"})
-    {'w': tensor([1., 1.])}
+    {'w': 0.5}
     """
-    found: Tree = {}
+    found: Metric = {}
     for group in optimiser.param_groups:
         for parameter in group["params"]:
             if parameter in names:
@@ -39,15 +41,18 @@ def metric_of(optimiser: torch.optim.Optimizer, names: dict[Tensor, str]) -> Tre
     return found
 
 
-def _metric(optimiser: torch.optim.Optimizer, group: dict[str, float], parameter: Tensor) -> Tensor:
+def _metric(
+    optimiser: torch.optim.Optimizer, group: dict[str, float], parameter: Tensor
+) -> float | Tensor:
     rate = float(group["lr"])
     if isinstance(optimiser, torch.optim.Adam | torch.optim.AdamW):
         state = optimiser.state[parameter]
         if not state:  # it had no gradient, so it did not move
-            return torch.zeros_like(parameter)
+            return 0.0
         second = state["max_exp_avg_sq"] if group["amsgrad"] else state["exp_avg_sq"]
         debias = 1 - group["betas"][1] ** float(state["step"])  # pyright: ignore[reportIndexIssue]
-        return rate / ((second / debias).sqrt() + group["eps"])
+        root = debias**0.5
+        return second.sqrt().add_(group["eps"] * root).reciprocal_().mul_(rate * root)
     if isinstance(optimiser, torch.optim.SGD):
         kept = group["momentum"]
         # Dampening shrinks what momentum adds up.
@@ -59,4 +64,4 @@ def _metric(optimiser: torch.optim.Optimizer, group: dict[str, float], parameter
             FirecvNotice,
             stacklevel=4,
         )
-    return torch.full_like(parameter, rate)
+    return rate

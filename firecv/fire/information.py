@@ -1,0 +1,153 @@
+"""Rule `information`: the average of the fragments' models that is most informative about V.
+
+w maximises I_V(w) - rho KL(w || n/N) over the simplex, I_V(w) = H(mean_V p) - mean_V H(p), p the
+predictions on V of the model averaged with w, H Shannon's entropy: the averaged model should be
+sure of each sample and yet tell samples apart. Fragments report nothing beyond their weights, and
+V's labels are not used.
+
+*Symbols*: strength = 1 / rho.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.errors import DataError
+from firecv.fire.shares import check_strength, proportions
+from firecv.fire.summaries import Vector
+from firecv.fisher.recorder import eval_mode
+from firecv.models import Task
+from firecv.tree import Tree
+
+TOLERANCE = 1e-6
+MOST_STEPS = 500
+
+Predict = Callable[[Tensor], Tensor]
+"""From weights of fragments, of shape (m,), to log-probabilities, of shape (n_V, n_classes)."""
+
+
+def information(
+    task: Task,
+    fragment_weights: Sequence[Tree],
+    x: Tensor,
+    sizes: Sequence[int],
+    *,
+    strength: float = 2.0,
+) -> Vector:
+    """Return the weights with which the averaged model is most informative about V.
+
+    Each step costs one pass forward and one back of the averaged model on V, in double precision,
+    and O(m d) for the average; some tens of steps suffice.
+
+    Parameters
+    ----------
+    task
+        The model; it is run in eval mode.
+    fragment_weights
+        The model's weights as trained by each fragment.
+    x
+        Samples of V, two or more.
+    sizes
+        Samples of each fragment.
+    strength
+        How much information counts against staying at n/N; 0 gives n/N exactly.
+
+    Examples
+    --------
+    >>> task = Task(torch.nn.Linear(1, 2, bias=False))
+    >>> good, poor = ({"weight": torch.tensor([[-s], [s]])} for s in (2.0, 0.0))
+    >>> x = torch.tensor([[-1.0], [1.0]])
+    >>> information(task, [good, poor], x, [50, 50]).round(2)
+    array([0.75, 0.25])
+    """
+    shares = proportions(sizes)
+    check_strength(strength)
+    if strength == 0 or len(shares) == 1:
+        return shares
+    if len(fragment_weights) != len(shares) or len(x) < 2:
+        raise DataError(
+            f"got the weights of {len(fragment_weights)} fragments, {len(shares)} sizes and "
+            f"{len(x)} validation samples; give weights and size of each fragment and two samples "
+            f"or more"
+        )
+    for weights in fragment_weights[1:]:
+        tree.check_match(fragment_weights[0], weights)
+    rest = {name: value.double() for name, value in task.weights().items()}
+    stacked = {
+        name: torch.stack([weights[name].detach().double() for weights in fragment_weights])
+        for name in fragment_weights[0]
+    }
+    samples = x.double() if x.is_floating_point() else x
+
+    def predict(w: Tensor) -> Tensor:
+        mean = {name: torch.tensordot(w.to(v.device), v, 1) for name, v in stacked.items()}
+        return torch.log_softmax(task.scores(samples, rest | mean), 1)
+
+    with eval_mode(task.model):
+        return most_informative(predict, sizes, strength=strength)
+
+
+def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float = 2.0) -> Vector:
+    """Return the w that maximises I_V(w) - KL(w || n/N) / strength, from n/N uphill.
+
+    Mirror ascent in which the divergence is exact and information linearised; steps double after
+    success and are halved until the value rises, so that no step lowers it. Stops when no entry
+    of w * (gradient - mean gradient) exceeds 1e-6, or after 500 steps. The objective may have
+    several maxima; this is the one uphill of n/N.
+
+    Parameters
+    ----------
+    predict
+        Log-probabilities on V of the model averaged with w, differentiable in w.
+    sizes
+        Samples of each fragment.
+    strength
+        How much information counts; 0 gives n/N exactly and `predict` is not called.
+    """
+    shares = proportions(sizes)
+    check_strength(strength)
+    if strength == 0 or len(shares) == 1:
+        return shares
+    log_shares, rho, length = np.log(shares), 1 / strength, 1.0
+    log_w = log_shares
+    found, gradient = _information(predict, log_w)
+    value = found
+    for _ in range(MOST_STEPS):
+        w = np.exp(log_w)
+        slope = gradient - rho * (log_w - log_shares)
+        slope = slope - w @ slope
+        if np.abs(w * slope).max() <= TOLERANCE:
+            break
+        while length > 1e-12:
+            trial = log_w + length / (1 + length * rho) * slope
+            trial = trial - np.logaddexp.reduce(trial)
+            found, new_gradient = _information(predict, trial)
+            new = found - rho * float(np.exp(trial) @ (trial - log_shares))
+            if new >= value + 0.1 * float(np.exp(trial) @ slope):
+                break
+            length /= 2
+        else:
+            break  # rounding hides any rise that is left
+        log_w, value, gradient, length = trial, new, new_gradient, 2 * length
+    return np.exp(log_w)
+
+
+def _information(predict: Predict, log_w: Vector) -> tuple[float, Vector]:
+    """Return I_V and its gradient in w."""
+    w = torch.from_numpy(np.exp(log_w)).requires_grad_()
+    with torch.enable_grad():
+        log_p = predict(w)
+        if not bool(log_p.isfinite().all()):
+            raise DataError(
+                "predictions of the averaged model on the validation set are not finite; a "
+                "fragment's weights or a sample holds NaN or infinite values"
+            )
+        p = log_p.exp()
+        log_mean = torch.logsumexp(log_p, 0) - math.log(len(log_p))
+        value = (p * (log_p - log_mean)).sum(1).mean()
+        (gradient,) = torch.autograd.grad(value, w)
+    return value.item(), gradient.numpy()

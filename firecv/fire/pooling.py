@@ -1,0 +1,146 @@
+"""Moments of all fragments together from their summaries, and covariances that can be inverted."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from firecv.errors import DataError
+from firecv.fire.shares import proportions
+from firecv.fire.summaries import Matrix, Summary, Vector
+
+LEAST_SHRINKAGE = 1e-6
+"""Keeps a covariance invertible where coordinates of a sketch depend on each other exactly."""
+ROUNDING = 1e-6
+"""Of single precision, in which most sketches are taken."""
+
+
+class Pooled(NamedTuple):
+    """Moments of the mixture of fragments with shares n_i / N.
+
+    Attributes
+    ----------
+    mean
+        Of the mixture, sum_i (n_i / N) mean_i.
+    covariance
+        Of one draw from the mixture, within and between fragments.
+    sampling
+        Covariance of `mean` as an estimate of the mixture of the fragments' laws.
+    noise
+        Covariance of `mean` as an estimate of the law that all fragments were cut from.
+    n_effective
+        Number of independent draws that would give a mean as exact, 1 / sum_i (n_i / N)^2 / used_i.
+    """
+
+    mean: Vector
+    covariance: Matrix
+    sampling: Matrix
+    noise: Matrix
+    n_effective: float
+
+
+def pooled(summaries: Sequence[Summary]) -> Pooled:
+    """Return the moments of the mixture of fragments, unbiased.
+
+    With W_i the covariance of fragment i and B that of the means (less their own sampling noise),
+    a draw from the mixture has covariance sum_i (n_i / N) W_i + B. The mean has sampling noise
+    sum_i (n_i / N)^2 W_i / used_i; against the law that fragments were cut from, however unevenly,
+    also B / N. With every sample used that is (W + B) / N, as for N draws.
+
+    Examples
+    --------
+    >>> a, b = (Summary.of_rows(np.array([[-1.0], [1.0]]) + shift) for shift in (0.0, 4.0))
+    >>> found = pooled([a, b])
+    >>> found.mean, found.covariance  # 2 within, 4 - 1/2 between
+    (array([2.]), array([[5.5]]))
+    """
+    check_summaries(summaries)
+    shares = proportions([s.n for s in summaries])
+    used = np.array([s.used for s in summaries], np.float64)
+    total = float(sum(s.n for s in summaries))
+    means = np.stack([s.mean for s in summaries])
+    within = _within(summaries, shares, used)
+    mean = shares @ means
+    away = means - mean
+    between = (away * shares[:, None]).T @ away
+    sampling = np.einsum("i,ijk->jk", shares**2 / used, within)
+    blur = np.einsum("i,ijk->jk", shares * (1 - shares) / used, within)
+    return Pooled(
+        mean,
+        np.einsum("i,ijk->jk", shares, within) + between - blur,
+        sampling,
+        sampling + (between - blur) / total,
+        1 / float(np.sum(shares**2 / used)),
+    )
+
+
+def shrunk(rows: Matrix, covariance: Matrix, n: float) -> Matrix:
+    """Return a covariance moved towards a multiple of the identity (Ledoit and Wolf, 2004).
+
+    Parameters
+    ----------
+    rows
+        Centred samples of shape (n_rows, k), from which fourth moments are taken.
+    covariance
+        The covariance to shrink, of shape (k, k).
+    n
+        Number of samples behind `covariance`.
+
+    Examples
+    --------
+    >>> rows = np.array([[-2.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, -1.0]])
+    >>> shrunk(rows, rows.T @ rows / 4, 4.0)  # from diag(2, 0.5)
+    array([[1.29166667, 0.        ],
+           [0.        , 1.20833333]])
+    """
+    k = len(covariance)
+    scale = float(np.trace(covariance)) / k
+    target = scale * np.eye(k)
+    spread = float(np.square(covariance - target).sum())
+    products = float(np.mean(np.square(np.square(rows).sum(1))))
+    cross = float(np.sum((rows.T @ rows) * covariance)) / len(rows)
+    error = max(0.0, products - 2 * cross + float(np.square(covariance).sum())) / n
+    intensity = 1.0 if error >= spread else max(error / spread, LEAST_SHRINKAGE)
+    return (1 - intensity) * covariance + intensity * target
+
+
+def standard_deviations(covariance: Matrix, mean: Vector) -> Vector:
+    """Return the roots of the diagonal, infinite where a coordinate varies by rounding alone."""
+    deviations = np.sqrt(np.diag(covariance))
+    return np.where(deviations > ROUNDING * np.abs(mean), deviations, np.inf)
+
+
+def check_summaries(summaries: Sequence[Summary]) -> None:
+    """Raise `DataError` unless all summaries are of one sketch, finite and of some samples."""
+    proportions([s.n for s in summaries])
+    for index, summary in enumerate(summaries):
+        k, shapes = len(summaries[0].mean), (summary.mean.shape, summary.covariance.shape)
+        if shapes != ((k,), (k, k)):
+            raise DataError(
+                f"the summary of fragment {index} has a mean and covariance of shapes {shapes[0]} "
+                f"and {shapes[1]}, that of fragment 0 a sketch of {k} numbers; all fragments must "
+                f"sketch the same model with the same n_numbers"
+            )
+        if not 1 <= summary.used <= summary.n:
+            raise DataError(
+                f"the summary of fragment {index} says {summary.used} of {summary.n} samples were "
+                f"used; expected at least one and no more than there are"
+            )
+        if not (np.isfinite(summary.mean).all() and np.isfinite(summary.covariance).all()):
+            raise DataError(
+                f"the summary of fragment {index} holds NaN or infinite values; its model has "
+                f"diverged or a sample is not finite"
+            )
+
+
+def _within(summaries: Sequence[Summary], shares: Vector, used: Vector) -> Matrix:
+    """Return each fragment's covariance; one sample alone tells none and gets that of the rest."""
+    within = np.stack([s.covariance for s in summaries])
+    known = used > 1
+    if not known.any():
+        raise DataError(
+            "every fragment is summarised by one sample, which tells nothing of its spread; use "
+            "two samples or more in at least one fragment"
+        )
+    within[~known] = np.average(within[known], axis=0, weights=shares[known])
+    return within
