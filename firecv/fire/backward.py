@@ -141,7 +141,6 @@ class Fire:
         if self.strength == 0:
             loss.backward()
             return
-        done = self._watch.take()
         if y is None:
             raise DataError(
                 "fire.backward(loss, y) needs the labels y of the batch, for its Fisher"
@@ -150,14 +149,14 @@ class Fire:
             if self.form in ("precondition", "quadratic"):
                 fisher = self.validation.estimate(self.structure, self.task)
                 self.known = self.known.with_validation(fisher)
-        {
-            "precondition": self._precondition,
-            "trace": self._penalise,
-            "align": self._penalise,
-            "quadratic": self._quadratic,
-        }[self.form](done, loss, y)
-        self._watch.forget()
+        if self.form == "precondition":
+            self._precondition(loss, y)
+        elif self.form == "quadratic":
+            self._quadratic(loss, y)
+        else:
+            self._penalise(self._watch.take(), loss, y)
         self.n_steps += 1
+        self._watch.is_on = self.form in ("trace", "align") or self._is_due()
 
     def next_fragment(self) -> None:
         """Say that the current fragment has ended: its Fisher is kept, its data may go."""
@@ -194,6 +193,7 @@ class Fire:
         self.reference = state.get("reference")
         if self.strength != 0:
             self._rng.set_state(state["rng"])
+            self._watch.is_on = self.form in ("trace", "align") or self._is_due()
             if self.form == "quadratic":
                 self._set_pull()
 
@@ -212,8 +212,8 @@ class Fire:
             if self.form == "quadratic":
                 self._hook.remove()
 
-    def _precondition(self, done: Pass, loss: Tensor, y: Tensor) -> None:
-        gradient = self._look(done, loss, y)
+    def _precondition(self, loss: Tensor, y: Tensor) -> None:
+        gradient = self._look(loss, y) if self._is_due() else self._gradient(loss)
         terms = self.known.terms()
         if self.strength is None:
             product = precondition(tree.zeros_like(gradient), [], 0.0)
@@ -224,8 +224,15 @@ class Fire:
             strength = self.strength
         self._deposit(precondition(gradient, terms, strength))
 
-    def _quadratic(self, done: Pass, loss: Tensor, y: Tensor) -> None:
-        self._deposit(self._look(done, loss, y))
+    def _quadratic(self, loss: Tensor, y: Tensor) -> None:
+        if self._is_due():
+            self._deposit(self._look(loss, y))
+        else:
+            loss.backward()
+
+    def _is_due(self) -> bool:
+        """Tell whether this step looks at the batch's Fisher."""
+        return self.n_steps % self.fisher_every == 0
 
     def _penalise(self, done: Pass, loss: Tensor, y: Tensor) -> None:
         (at_scores,) = torch.autograd.grad(loss, done.scores, retain_graph=True)
@@ -273,10 +280,9 @@ class Fire:
         live = differentiable_diagonal(self.task, x_val, y_val, law=law)
         return misalignment([fragment], live.diagonal)
 
-    def _look(self, done: Pass, loss: Tensor, y: Tensor) -> Tree:
-        """Return the gradient of the loss; if it is time, take the batch's Fisher with it."""
-        if self.n_steps % self.fisher_every:
-            return self._gradient(loss)
+    def _look(self, loss: Tensor, y: Tensor) -> Tree:
+        """Return the gradient of the loss and keep the batch's Fisher, which comes with it."""
+        done = self._watch.take()
         if not self._mixes_samples():
             try:
                 step, at_scores = step_of_pass(self.structure, done, loss)

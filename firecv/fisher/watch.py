@@ -19,6 +19,11 @@ class Watch:
     task
         The model to watch.
 
+    Attributes
+    ----------
+    is_on
+        Whether passes are noted; set it to False while nobody will take them.
+
     Examples
     --------
     >>> task = Task(nn.Linear(3, 2))
@@ -33,7 +38,7 @@ class Watch:
         self._noted: list[Pass] = []
         self._x: Tensor | None = None
         self._version = 0
-        self._active = True
+        self.is_on = True
         self._hooks = [
             task.model.register_forward_pre_hook(self._before, prepend=True, with_kwargs=True),
             task.model.register_forward_hook(self._after, always_call=True),
@@ -50,10 +55,6 @@ class Watch:
             )
         return noted[0]
 
-    def forget(self) -> None:
-        """Forget passes that nobody has taken."""
-        self._noted.clear()
-
     def stop(self) -> None:
         """Leave the model as it was."""
         for hook in self._hooks:
@@ -63,14 +64,14 @@ class Watch:
         """Return a watch that sees nothing: a copy of the model is not being trained."""
         blind = object.__new__(Watch)
         memo[id(self)] = blind
-        blind._active, blind._x = False, None
+        blind.is_on, blind._x = False, None
         return blind
 
     def _before(
         self, model: nn.Module, args: tuple[object, ...], kwargs: dict[str, object]
     ) -> None:
         self._x = None
-        if not (self._active and torch.is_grad_enabled()) or self.plan.is_noting:
+        if not (self.is_on and torch.is_grad_enabled()) or self.plan.is_noting:
             return
         given = [*args, *kwargs.values()]
         if len(given) != 1 or not isinstance(given[0], Tensor):
