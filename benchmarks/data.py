@@ -1,33 +1,22 @@
 """What preparing data costs, against the plain way of doing the same.
 
 Every number is a ratio within one run: CPU time with one thread, wall time with two. A speed-up is
-the time of the plain way over ours, so more is better, and the plain way itself has 1.
+the time of the plain way over ours, so more is better. Loading is measured on the data sets in the
+folder that ``FIRECV_DATA`` names.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
-import sys
-from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import version
+from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from command import Bar, Benchmark, run, say
 from scipy import ndimage
-from timing import (
-    Bystanders,
-    Row,
-    interleaved,
-    markdown,
-    metric_table,
-    settle_allocator,
-    short,
-    write_rows,
-)
+from timing import Row, in_fresh_process, interleaved, peak_mb, reset_peak, resident_mb, trim
 
+from firecv.data import load
 from firecv.data.rotation import rotate
 from firecv.seeding import derive
 
@@ -40,13 +29,14 @@ SECONDS = 20.0
 QUICK_ROUNDS = 2
 QUICK_IMAGES = 2_000
 THREADS = (1, 2)
-BUSY_CORES = 0.2
-PACKAGES = ("numpy", "scipy", "torch")
-RESULTS = Path(__file__).parent / "results" / "data.json"
+LOADED = ("mnist", "fashion_mnist", "cifar10_20k")
 
 METRICS = {
     "speedup": "time of the plain way over ours; rotation_60k: 60,000 uint8 images of 28 x 28, "
     "each by its own angle, against a loop over scipy.ndimage.rotate with the same result",
+    "load_ratio": "time of firecv.data.load over numpy.load of all arrays in the same npz",
+    "load_memory_ratio": "peak memory of loading, over the process before it, in sizes of the "
+    "arrays; in a process of its own",
 }
 
 
@@ -67,7 +57,6 @@ def rotation_rows(quick: bool) -> list[Row]:
 
     rows: list[Row] = []
     for threads in THREADS:
-        say(f"{ROTATION}: time with {threads} threads")
         rounds, least = (QUICK_ROUNDS, 0.0) if quick else (ROUNDS, SECONDS)
         seconds = interleaved({"scipy": by_scipy, "firecv": by_firecv}, rounds, least, threads)
         ratio = seconds["scipy"] * n / len(sample) / seconds["firecv"]
@@ -76,82 +65,56 @@ def rotation_rows(quick: bool) -> list[Row]:
     return rows
 
 
-CASES: dict[str, Callable[[bool], list[Row]]] = {ROTATION: rotation_rows}
-"""What is measured, by name; each is told whether to be quick."""
+def load_rows(name: str, quick: bool) -> list[Row]:
+    """Return what loading a data set costs beside reading the arrays, and in memory."""
+    path = Path(os.environ.get("FIRECV_DATA", ""), "images", f"{name}.npz")
+    if not path.is_file():
+        say(f"{name}: not measured, there is no {path}; set FIRECV_DATA")
+        return []
 
+    def by_numpy() -> None:
+        with np.load(path) as arrays:
+            for key in ("x_train", "y_train", "x_test", "y_test"):
+                arrays[key]
 
-class Bar(NamedTuple):
-    """Least value of firecv in a case."""
-
-    case: str
-    metric: str
-    threads: int
-    least: float
-
-
-BARS = [Bar(ROTATION, "speedup", 2, 20.0)]
-
-
-def bar_table(rows: Iterable[Row]) -> str:
-    """Return all bars with what was measured, as Markdown."""
-    values = {row[:4]: row.value for row in rows}
-    lines: list[list[str]] = []
-    for bar in BARS:
-        value = values.get((bar.case, "firecv", bar.metric, bar.threads))
-        verdict = "not measured" if value is None else "met" if value >= bar.least else "MISSED"
-        text = f"{bar.metric}, {bar.case}, {bar.threads} threads"
-        lines.append([text, short(bar.least), "-" if value is None else short(value), verdict])
-    return markdown(["bar", "at least", "value", ""], lines)
-
-
-def report(rows: Sequence[Row]) -> str:
-    """Return all tables as Markdown."""
-    parts = [
-        f"## {metric}: {text}\n\n{metric_table(rows, metric)}"
-        for metric, text in METRICS.items()
-        if any(row.metric == metric for row in rows)
+    steps: dict[str, Callable[[], object]] = {"plain": by_numpy, "firecv": lambda: load(name)}
+    rounds, least = (QUICK_ROUNDS, 0.0) if quick else (ROUNDS, SECONDS / 2)
+    seconds = interleaved(steps, rounds, least, 1)
+    return [
+        Row(name, "plain", "load_ratio", 1, 1.0),
+        Row(name, "firecv", "load_ratio", 1, seconds["firecv"] / seconds["plain"]),
+        Row(name, "firecv", "load_memory_ratio", 1, in_fresh_process(load_memory, name)),
     ]
-    return "\n\n".join([*parts, f"## Bars\n\n{bar_table(rows)}"])
 
 
-def disturbance(cores: float) -> str:
-    """Return a sentence on how much of the machine others used."""
-    said = f"Other processes kept {cores:.2f} of {os.cpu_count()} cores busy"
-    return said + (": do not trust times with two threads." if cores > BUSY_CORES else ".")
+def load_memory(name: str) -> float:
+    """Return the peak memory of loading in sizes of what is loaded."""
+    load("digits")  # what libraries load on first use is not counted
+    trim()
+    reset_peak()
+    start = resident_mb()
+    split = load(name)
+    size = sum(np.asarray(part.x).nbytes + part.y.nbytes for part in split.parts().values())
+    return (peak_mb() - start) / (size / 2**20)
 
 
-def say(text: str) -> None:
-    """Say on standard error what is being done."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the command line's options."""
-    parser = argparse.ArgumentParser(description="Time of preparing data.")
-    parser.add_argument("--quick", action="store_true", help="few rounds; writes no file by itself")
-    parser.add_argument(
-        "--cases", nargs="+", choices=CASES, help="only these; writes no file by itself"
-    )
-    parser.add_argument("--output", type=Path, help=f"JSON file (default: results/{RESULTS.name})")
-    return parser.parse_args(arguments)
-
-
-def main() -> None:
-    """Measure, print tables and write rows."""
-    options = parse()
-    settle_allocator()
-    print(
-        f"Python {platform.python_version()}, " + ", ".join(f"{p} {version(p)}" for p in PACKAGES)
-    )
-    bystanders = Bystanders()
-    rows = [row for case in options.cases or CASES for row in CASES[case](options.quick)]
-    print(f"\n{report(rows)}")
-    print(f"\n{disturbance(bystanders.cores())}")
-    output = options.output or (None if options.quick or options.cases else RESULTS)
-    if output is not None:
-        write_rows(output, rows)
-        say(f"wrote {len(rows)} rows")
+def load_case(name: str) -> Callable[[bool], list[Row]]:
+    """Return the case of loading one data set."""
+    return lambda quick: load_rows(name, quick)
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        Benchmark(
+            "data",
+            "Time and memory of preparing data.",
+            {ROTATION: rotation_rows} | {name: load_case(name) for name in LOADED},
+            METRICS,
+            [
+                Bar(ROTATION, "speedup", 2, 20.0, is_least=True),
+                *(Bar(name, "load_ratio", 1, 2.0) for name in LOADED),
+                *(Bar(name, "load_memory_ratio", 1, 2.5) for name in LOADED),
+            ],
+            ("numpy", "scipy", "torch"),
+        )
+    )

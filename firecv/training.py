@@ -8,11 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from firecv.errors import DataError, NumericalError
+from firecv.errors import DataError, ModelError, NumericalError
 from firecv.models import Batch, Task
 
 Backward = Callable[[Tensor, Tensor], None]
@@ -46,6 +47,23 @@ class Training:
     momentum: float = 0.0
     decay: float = 0.0
 
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        expected = {
+            "n_epochs": (_is_whole(self.n_epochs), "a whole number from 1 on"),
+            "batch_size": (
+                self.batch_size is None or _is_whole(self.batch_size),
+                "a whole number from 1 on, or None",
+            ),
+            "rate": (0 < self.rate < float("inf"), "a number above 0"),
+            "optimiser": (self.optimiser in ("adam", "sgd"), "'adam' or 'sgd'"),
+            "momentum": (0 <= self.momentum < 1, "a number from 0 to below 1"),
+            "decay": (0 <= self.decay < float("inf"), "a number from 0 on"),
+        }
+        for name, (is_right, words) in expected.items():
+            if not is_right:
+                raise ModelError(f"{name} is {getattr(self, name)!r}; expected {words}")
+
     def build(self, task: Task) -> torch.optim.Optimizer:
         """Return a new optimiser of the trainable parameters."""
         params = list(task.parameters().values())
@@ -62,7 +80,7 @@ def train(
     *,
     optimiser: torch.optim.Optimizer | None = None,
     backward: Backward | None = None,
-    sample_weight: Callable[[], Tensor] | Tensor | None = None,
+    sample_weight: Callable[[], Tensor | None] | Tensor | None = None,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> torch.optim.Optimizer:
     """Train a model in place and return the optimiser it was trained with.
@@ -82,7 +100,8 @@ def train(
     backward
         What is called instead of ``loss.backward()``.
     sample_weight
-        What each sample's loss is multiplied with, or a function that returns it at every epoch.
+        What each sample's loss is multiplied with, or a function that returns it, or None, at the
+        beginning of every epoch.
     after_epoch
         Called with the number of the epoch, from 1, and its mean loss.
 
@@ -147,3 +166,7 @@ def _epoch(
         optimiser.step()
         total += loss.item() * len(rows)
     return total / len(x)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1

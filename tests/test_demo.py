@@ -1,6 +1,7 @@
-"""The demonstration on fewer epochs: what it finds, that it repeats, and what it writes."""
+"""The demonstration on fewer epochs: what it compares, that it repeats, and what it writes."""
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,105 +9,57 @@ import torch
 from matplotlib.image import imread
 
 from firecv import demo
-from firecv.fisher import Diagonal
-from firecv.models import Task, cnn
-from firecv.seeding import derive, derive_torch
-
-N_EPOCHS = 4
-UNSHIFTED = [name for name, shift in demo.FRAGMENTS.items() if shift == demo.Shift()]
-SHIFTED = [name for name in demo.FRAGMENTS if name not in UNSHIFTED]
+from firecv.regimes import REGIMES
 
 
-def run(seed):
-    sets = demo.digits(seed)
-    task = demo.train([sets[name] for name in demo.FRAGMENTS], seed, N_EPOCHS)
-    return demo.compare(task, sets, seed)
-
-
-@pytest.fixture(scope="module")
-def outcome():
-    return run(seed=0)
-
-
-def test_shifted_fragments_lie_farther_than_unshifted_ones(outcome):
-    found, _ = outcome
-    assert UNSHIFTED and SHIFTED
-    far = min(found[name].distance for name in SHIFTED)
-    assert far > 2 * max(found[name].distance for name in UNSHIFTED)
-
-
-def test_the_yardstick_tells_which_fragments_are_shifted(outcome):
-    found, halves = outcome
-    limit = float(np.quantile(halves, 0.95))
-    report = demo.report(found, halves, limit)
-    assert f"than that: {'; '.join(SHIFTED)}.\n" in report
-    assert report.endswith(f"{'; '.join(UNSHIFTED)}.")
-
-
-def test_same_seed_same_numbers(outcome):
-    found, halves = outcome
-    again, halves_again = run(seed=0)
-    assert halves_again == pytest.approx(halves, rel=1e-4)
-    for name, row in found.items():
-        assert again[name].information == pytest.approx(row.information, rel=1e-4)
-        assert again[name].distances == pytest.approx(row.distances, rel=1e-4)
-
-
-def test_another_seed_deals_out_other_images():
-    x, other = (demo.digits(seed)[demo.VALIDATION][0] for seed in (0, 1))
-    assert not torch.equal(x, other)
-
-
-def test_sets_share_out_all_digits_with_even_classes():
-    sets = demo.digits(0)
-    counts = torch.stack([y.bincount(minlength=10) for _, y in sets.values()])
-    assert counts.sum() == 1797
-    assert len(sets[demo.VALIDATION][0]) == 360
-    shares = counts / counts.sum(1, keepdim=True)
-    assert (shares - shares.mean(0)).abs().max() < 0.01
-
-
-def test_no_shift_is_the_identity():
-    x = derive(0, "images").random((3, 1, 8, 8))
-    np.testing.assert_array_equal(demo.Shift()(x, derive(0, "unused")), x)
-
-
-@pytest.mark.parametrize("name", SHIFTED)
-def test_shifts_change_images_and_stay_in_range(name):
-    x = derive(0, "images").random((3, 1, 8, 8))
-    shifted = demo.FRAGMENTS[name](x, derive(0, "shift"))
-    assert shifted.shape == x.shape
-    assert np.abs(shifted - x).max() > 0.1
-    assert shifted.min() >= 0 and shifted.max() <= 1
-
-
-def test_distance_by_hand():
-    model = cnn((1, 8, 8), 10, derive_torch(0, "weights"))
-    zeros = Diagonal.zeros({n: p.detach() for n, p in Task(model).parameters().items()}).entries
-    a = Diagonal(zeros | {"0.bias": torch.full((32,), 4.0)})
-    b = Diagonal(zeros | {"0.bias": torch.full((32,), 1.0), "11.bias": torch.full((10,), 3.2)})
-    found = demo.distances(a, b)
-    assert found["convolution 1"] == pytest.approx(32 / (128 + 64))  # (2 - 1)^2 for each of 32
-    assert found["output"] == pytest.approx(32 / (128 + 64))  # 3.2 for each of 10
-    assert sum(found.values()) == pytest.approx(64 / (128 + 64))
-
-
-def test_layers_are_those_of_the_network():
-    children = dict(cnn((1, 8, 8), 10, derive_torch(0, "weights")).named_children())
-    kinds = {label: type(children[name]).__name__ for name, label in demo.LAYERS.items()}
-    assert set(demo.LAYERS) == {name for name, c in children.items() if list(c.parameters())}
-    assert [kind for label, kind in kinds.items() if "convolution" in label] == ["Conv2d"] * 2
-    assert [kind for label, kind in kinds.items() if "convolution" not in label] == ["Linear"] * 3
-
-
-def test_main_writes_a_picture_and_names_it(tmp_path, monkeypatch, capsys):
+@pytest.fixture
+def short(monkeypatch, tmp_path):
+    """Make the demonstration short, in an empty folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo, "N_EPOCHS", 1)
+    monkeypatch.setattr(demo, "TRAINING", replace(demo.TRAINING, n_epochs=1))
+    monkeypatch.setattr(demo, "SEEDS", (0,))
+
+
+def test_sets_are_disjoint_and_cover_the_digits():
+    world = demo.world(0)
+    sizes = [len(y) for _, y in (*world.fragments.values(), world.validation, world.test)]
+    assert sum(sizes) == 1797 and sizes[-2:] == [demo.N_VALIDATION, demo.N_TEST]
+    assert len(world.fragments) == demo.N_FRAGMENTS
+    same = torch.equal(world.validation[0], demo.world(1).validation[0])
+    assert not same
+
+
+def test_every_regime_has_its_mandatory_control():
+    assert demo.METHODS.keys() == REGIMES.keys()
+    for regime, methods in demo.METHODS.items():
+        assert any(name in demo.CONTROLS for name in methods), regime
+    named = {name for methods in demo.METHODS.values() for name in methods}
+    assert set(demo.CONTROLS) <= named
+    for form in ("precondition", "trace", "quadratic", "align", "weigh"):
+        assert any(form in name for name in named)
+
+
+def test_the_oversampled_validation_set_is_half_of_all():
+    world = demo.world(0)
+    n_train, n_more = len(world.pooled()[1]), len(demo.oversampled(world)[1])
+    assert abs(n_more - n_train) < demo.N_VALIDATION
+
+
+def test_same_seed_same_numbers(short):
+    names = ["precondition 0.1, labelled V", "trace 0.01, labelled V", "V pooled into training"]
+    for name in names:
+        method = demo.METHODS["labelled"][name]
+        assert method(demo.world(0)) == method(demo.world(0))
+
+
+def test_main_writes_a_picture_and_names_it(short, capsys):
     assert demo.main() == 0
-    assert str(demo.PICTURE) in capsys.readouterr().out
-    assert demo.PICTURE.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    out = capsys.readouterr().out
+    assert str(demo.PICTURE) in out
+    for methods in demo.METHODS.values():
+        assert all(name in out for name in methods)
     height, width, _ = (pixels := imread(demo.PICTURE)).shape
-    assert height > 500 and width > 1000
+    assert height > 800 and width > 1000
     assert len(np.unique(pixels.reshape(-1, pixels.shape[2]), axis=0)) > 20
 
 
@@ -117,9 +70,8 @@ def test_folder_that_cannot_be_made_is_a_message_not_a_traceback(tmp_path, monke
     assert f"Cannot write {demo.PICTURE}" in capsys.readouterr().err
 
 
-def test_missing_matplotlib_is_a_message_not_a_traceback(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(demo, "N_EPOCHS", 1)
+def test_missing_matplotlib_is_a_message_not_a_traceback(short, monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.setattr(demo, "METHODS", {"none": {demo.PLAIN: demo.plain}})
     assert demo.main() == 1
     assert "pip install 'firecv[report]'" in capsys.readouterr().err

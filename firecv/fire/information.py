@@ -17,6 +17,7 @@ from torch import Tensor
 
 from firecv import tree
 from firecv.errors import DataError
+from firecv.fire.batch_norm import DifferentiableBatchNorm
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.summaries import Vector
 from firecv.fisher.recorder import eval_mode
@@ -24,6 +25,7 @@ from firecv.models import Task
 from firecv.tree import Tree
 
 TOLERANCE = 1e-6
+LEAST_RISE = 1e-12
 MOST_STEPS = 500
 
 Predict = Callable[[Tensor], Tensor]
@@ -87,7 +89,7 @@ def information(
         mean = {name: torch.tensordot(w.to(v.device), v, 1) for name, v in stacked.items()}
         return torch.log_softmax(task.scores(samples, rest | mean), 1)
 
-    with eval_mode(task.model):
+    with eval_mode(task.model), DifferentiableBatchNorm():
         return most_informative(predict, sizes, strength=strength)
 
 
@@ -96,8 +98,9 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
 
     Mirror ascent in which the divergence is exact and information linearised; steps double after
     success and are halved until the value rises, so that no step lowers it. Stops when no entry
-    of w * (gradient - mean gradient) exceeds 1e-6, or after 500 steps. The objective may have
-    several maxima; this is the one uphill of n/N.
+    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains no more than 1e-12 (at a kink
+    of a piecewise linear network the gradient does not vanish), or after 500 steps. The objective
+    may have several maxima; this is the one uphill of n/N.
 
     Parameters
     ----------
@@ -132,7 +135,10 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
             length /= 2
         else:
             break  # rounding hides any rise that is left
+        rise = new - value
         log_w, value, gradient, length = trial, new, new_gradient, 2 * length
+        if rise <= LEAST_RISE:
+            break
     return np.exp(log_w)
 
 

@@ -80,25 +80,9 @@ def shift_test(
     """
     if not 0 < level < 1:
         raise DataError(f"the level is a rate of false alarms between 0 and 1, got {level}")
-    rows = check_validation(validation, summaries)
-    n_rows, mixture = len(rows), pooled(summaries)
-    share = n_rows / (n_rows + mixture.n_effective)  # of V in the common mean
-    rows = rows - mixture.mean
-    both = share * (rows.T @ rows / n_rows) + (1 - share) * mixture.covariance
-    scales = standard_deviations(both, mixture.mean)
-    if np.isinf(scales).all():  # nothing varies, so nothing differs
-        return ShiftTest(0.0, 0.0, 1.0, False)
-    rows, both = rows / scales, both / np.outer(scales, scales)
-    gap = rows.mean(0)
-    rows = rows - share * gap
-    lower = cholesky(shrunk(rows, both, n_rows + mixture.n_effective), lower=True)
-    noise = _whitened(lower, mixture.noise / np.outer(scales, scales))
-    total = float(np.square(solve_triangular(lower, gap, lower=True)).sum())
-    fits = (
-        _by_signs(solve_triangular(lower, rows.T, lower=True).T / n_rows, noise),
-        _by_normal(_whitened(lower, both) / n_rows + noise),
-    )
-    return max((fit.outcome(total, level) for fit in fits), key=lambda test: test.p_value)
+    total, laws = laws_without_shift(validation, summaries)
+    tests = (law.outcome(total, level) for law in laws.values())
+    return max(tests, key=lambda test: test.p_value)
 
 
 class Moments(NamedTuple):
@@ -109,10 +93,36 @@ class Moments(NamedTuple):
 
     def outcome(self, total: float, level: float) -> ShiftTest:
         """Return the test of T by the scaled chi-squared law with these moments."""
+        if not self.variance > 0:  # nothing varies, so nothing differs
+            return ShiftTest(0.0, 0.0, 1.0, False)
         statistic = 2 * total * self.mean / self.variance
         degrees = 2 * self.mean**2 / self.variance
         p_value = float(chi2.sf(statistic, degrees))
         return ShiftTest(statistic, degrees, p_value, p_value <= level)
+
+
+def laws_without_shift(
+    validation: Matrix, summaries: Sequence[Summary]
+) -> tuple[float, dict[str, Moments]]:
+    """Return T, and the moments it would have without shift by either law."""
+    rows = check_validation(validation, summaries)
+    n_rows, mixture = len(rows), pooled(summaries)
+    share = n_rows / (n_rows + mixture.n_effective)  # of V in the common mean
+    rows = rows - mixture.mean
+    both = share * (rows.T @ rows / n_rows) + (1 - share) * mixture.covariance
+    scales = standard_deviations(both, mixture.mean)
+    if np.isinf(scales).all():  # nothing varies, so nothing differs
+        return 0.0, {"normal": Moments(0.0, 0.0)}
+    rows, both = rows / scales, both / np.outer(scales, scales)
+    gap = rows.mean(0)
+    rows = rows - share * gap
+    lower = cholesky(shrunk(rows, both, n_rows + mixture.n_effective), lower=True)
+    noise = _whitened(lower, mixture.noise / np.outer(scales, scales))
+    total = float(np.square(solve_triangular(lower, gap, lower=True)).sum())
+    return total, {
+        "signs": _by_signs(solve_triangular(lower, rows.T, lower=True).T / n_rows, noise),
+        "normal": _by_normal(_whitened(lower, both) / n_rows + noise),
+    }
 
 
 def _by_signs(rows: Matrix, noise: Matrix) -> Moments:

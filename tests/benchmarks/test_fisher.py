@@ -26,7 +26,7 @@ def test_a_quick_run_writes_its_rows(tmp_path: Path) -> None:
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks" / "results").glob("*.json")))
 def test_stored_rows_are_well_formed(path: Path) -> None:
     rows = json.loads(path.read_text())
-    assert {row["method"] for row in rows} > {"plain", "firecv"}
+    assert "firecv" in {row["method"] for row in rows}
     for row in rows:
         assert row.keys() == {"case", "method", "metric", "threads", "value"}
         assert row["value"] >= 0

@@ -87,9 +87,10 @@ def _layout(path: str | Path) -> _Layout:
                 f"{str(path)!r} is empty or starts with an empty line; expected the names of the "
                 f"columns there"
             )
-        header = [first]
-        while "".join(header).count('"') % 2 and (more := next(lines, "")):
+        header, n_quotes = [first], first.count('"')
+        while n_quotes % 2 and (more := next(lines, "")):
             header.append(more)  # a name in quotes goes on in the next line
+            n_quotes += more.count('"')
         delimiter = _delimiter("".join(header), path)
         records = _records(chain(header, lines), delimiter, path)
         _, names = next(records)

@@ -1,0 +1,397 @@
+"""FIRE as a scikit-learn classifier."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from firecv.errors import DataError
+from firecv.estimators.learning import Learned, Method, learn
+from firecv.estimators.progress import epochs_shown
+from firecv.estimators.samples import (
+    ClassWeight,
+    Samples,
+    as_tensor,
+    checked,
+    checked_pair,
+    classes_of,
+    encoded,
+    weights_of,
+)
+from firecv.estimators.settings import (
+    Carry,
+    Preset,
+    Strength,
+    check_choice,
+    chosen_accumulation,
+    chosen_form,
+    chosen_strength,
+    drawn_seed,
+    network_builder,
+)
+from firecv.estimators.storage import (
+    damage_named,
+    labels_from,
+    read_facts,
+    read_learned,
+    settings_from,
+    write_folder,
+)
+from firecv.estimators.validation import validation_set
+from firecv.fire import Accumulated, Summary
+from firecv.fire.forms import Form
+from firecv.fire.fragment_weights import Rule
+from firecv.fisher.structures import STRUCTURES
+from firecv.models import batches
+from firecv.training import Training
+
+
+class FIREClassifier(ClassifierMixin, BaseEstimator):
+    """A neural network trained over fragments, steered by what it may see of a validation set.
+
+    Fragments are parts of the training data, such as sites, months or batches, whose inputs may be
+    distributed differently from each other and from the validation set V. Scale inputs first.
+
+    Parameters
+    ----------
+    form
+        What FIRE does: ``"weigh"`` trains on all fragments together and weighs them with V's help;
+        ``"precondition"``, ``"trace"``, ``"quadratic"`` and ``"align"`` train on one fragment after
+        the other, as `firecv.fire.Fire` says. `weigh` without fragments or without V is plain
+        training.
+    strength
+        How strong FIRE is. At 0, training is plain and V is not looked at. None is the default of
+        the form: 0.1, and with `weigh` that of the rule. ``"auto"`` sets it over the first steps of
+        every fragment.
+    structure
+        Of the Fisher: ``"diagonal"``, ``"kronecker"``, ``"lowrank"``, ``"block"``, ``"dense"``,
+        ``"scalar"``.
+    mix
+        Share of a fragment against V in its Fisher.
+    decay
+        What is kept of earlier fragments at each step of the average.
+    preset
+        ``"paper"`` is Algorithm 1 to the letter: form `precondition`, one step of the average per
+        mini-batch, no debiasing and no normalisation. Strength, mix and decay are those given; the
+        defaults are the paper's.
+    carry
+        ``"model"``: a fragment goes on with the network of the one before. ``"fisher"``: every
+        fragment trains a new network from the same initial weights, and only the accumulated
+        Fisher goes on; the network of the last fragment predicts.
+    rule
+        How `weigh` weighs: ``"information"``, ``"mixture"`` or ``"distance"``.
+    hidden
+        Units of the hidden layers of a ReLU network.
+    image_shape
+        Channels, height and width of samples that are images; then the network is the paper's
+        convolutional one, and `hidden` is not used.
+    optimiser
+        ``"adam"`` or ``"sgd"``; every fragment begins with a new one.
+    rate
+        Learning rate.
+    l2
+        L2 penalty on all parameters, the optimiser's own.
+    batch_size
+        Samples in a step; None for all of them.
+    n_epochs
+        Passes over each fragment; with `weigh` over all of them together.
+    class_weight
+        A weight by label, or ``"balanced"`` over the samples of each call.
+    random_state
+        Seed of initial weights, shuffling and draws from V.
+    verbose
+        Whether to show progress on a terminal.
+
+    Attributes
+    ----------
+    classes_
+        The labels, sorted.
+    n_features_in_, feature_names_in_
+        As in scikit-learn.
+    network_
+        The trained `torch.nn.Module`.
+    fisher_
+        The Fisher accumulated over fragments, as training uses it; None for forms that keep none
+        (`weigh`, `trace`, `align`) and at strength 0.
+    weights_
+        With `weigh`, the weight of each fragment of the last call, by name; they sum to one. None
+        for other forms.
+    shift_test_
+        With `weigh`, the last `ShiftTest` of V against the fragments; None if there was none.
+    regime_
+        The most that was seen of any validation set: "none", "summary", "labelled_summary",
+        "unlabelled" or "labelled".
+    loss_curve_
+        Mean loss of every epoch, with all weights of samples and fragments.
+    n_iter_
+        Number of epochs, over all fragments.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, X_val = rng.normal(size=(200, 3)), rng.normal(1.0, size=(50, 3))
+    >>> y, months = (X[:, 0] > 0).astype(int), np.repeat(["Jan", "Feb"], 100)
+    >>> model = FIREClassifier(form="quadratic", hidden=(8,), rate=0.01, random_state=0)
+    >>> model.fit(X, y, fragments=months, X_val=X_val).regime_
+    'unlabelled'
+    >>> bool(model.score(X, y) > 0.9)
+    True
+    """
+
+    # scikit-learn's way of storing what it is given hides the types from checkers.
+    form: Form
+    strength: Strength
+    preset: Preset
+    carry: Carry
+    rule: Rule
+    optimiser: Literal["adam", "sgd"]
+    class_weight: ClassWeight
+    classes_: NDArray[Any]
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+    network_: nn.Module
+
+    def __init__(
+        self,
+        *,
+        form: Form = "weigh",
+        strength: Strength = None,
+        structure: str = "diagonal",
+        mix: float = 0.5,
+        decay: float = 0.9,
+        preset: Preset = None,
+        carry: Carry = "model",
+        rule: Rule = "information",
+        hidden: Sequence[int] = (100,),
+        image_shape: tuple[int, int, int] | None = None,
+        optimiser: Literal["adam", "sgd"] = "adam",
+        rate: float = 1e-3,
+        l2: float = 0.0,
+        batch_size: int | None = 128,
+        n_epochs: int = 100,
+        class_weight: ClassWeight = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.form = form
+        self.strength = strength
+        self.structure = structure
+        self.mix = mix
+        self.decay = decay
+        self.preset = preset
+        self.carry = carry
+        self.rule = rule
+        self.hidden = hidden
+        self.image_shape = image_shape
+        self.optimiser = optimiser
+        self.rate = rate
+        self.l2 = l2
+        self.batch_size = batch_size
+        self.n_epochs = n_epochs
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        sample_weight: ArrayLike | None = None,
+        fragments: ArrayLike | None = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        validation: Summary | None = None,
+    ) -> Self:
+        """Train from the beginning and return the estimator.
+
+        Parameters
+        ----------
+        X, y
+            Samples and labels.
+        sample_weight
+            What each sample's loss is multiplied with; brought to mean one. The Fishers of
+            fragments do not know of it, except that samples of weight zero are left out.
+        fragments
+            The fragment of each sample: its site, month or batch number. They are trained on in
+            the order in which they first appear. By default all samples are one fragment.
+        X_val, y_val
+            The validation set V. Without `y_val` it is unlabelled; without both nothing is seen.
+        validation
+            Instead, a `firecv.fire.Summary` of a V that stays elsewhere.
+        """
+        v = (X_val, y_val, validation)
+        return self._learn(X, y, None, sample_weight, fragments, v, is_first=True)
+
+    def partial_fit(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        fragments: ArrayLike | None = None,
+        X_val: ArrayLike | None = None,
+        y_val: ArrayLike | None = None,
+        validation: Summary | None = None,
+    ) -> Self:
+        """Train on one more fragment that has arrived and return the estimator.
+
+        The accumulated Fisher goes on, and with ``carry="model"`` the network; the optimiser
+        begins anew. With the form `weigh` only fragments of one call are weighed against each
+        other.
+
+        Parameters
+        ----------
+        X, y
+            Samples and labels of the fragment.
+        classes
+            All labels there will ever be; needed at the first call.
+        sample_weight, fragments, X_val, y_val, validation
+            As for `fit`, for this call alone: without V, this fragment is trained on without.
+        """
+        is_first = not hasattr(self, "network_")
+        if classes is None and is_first:
+            raise DataError("the first call of partial_fit needs classes: all labels there will be")
+        v = (X_val, y_val, validation)
+        return self._learn(X, y, classes, sample_weight, fragments, v, is_first=is_first)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
+        """Return the probability of each class, of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X
+            Samples.
+        """
+        check_is_fitted(self, "network_")
+        x = as_tensor(checked(self, X).astype(self._dtype))
+        with torch.no_grad():
+            scores = torch.cat([self.network_(part) for (part,) in batches(x, size=4096)])
+        return scores.double().softmax(1).numpy()
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Return the most probable label of each sample.
+
+        Parameters
+        ----------
+        X
+            Samples.
+        """
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted estimator to a folder, without pickle.
+
+        Parameters
+        ----------
+        path
+            The folder; an estimator in it is replaced.
+        """
+        check_is_fitted(self, "network_")
+        facts = {
+            "settings": self.get_params(deep=False),
+            "classes": self.classes_,
+            "n_features": self.n_features_in_,
+            "features": getattr(self, "feature_names_in_", None),
+            "dtype": self._dtype.name,
+            "seed": self._seed,
+        }
+        write_folder(path, facts, self._learned)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Return the estimator that `save` wrote; it predicts and goes on as the saved one.
+
+        Parameters
+        ----------
+        path
+            The folder.
+        """
+        facts = read_facts(path)
+        with damage_named(path):
+            return cls._from_facts(path, facts)
+
+    @classmethod
+    def _from_facts(cls, path: str | Path, facts: dict[str, Any]) -> Self:
+        model = cls().set_params(**settings_from(facts["settings"]))
+        model.classes_ = labels_from(facts["classes"])
+        model.n_features_in_ = int(facts["n_features"])
+        if facts["features"] is not None:
+            model.feature_names_in_ = labels_from(facts["features"])
+        model._dtype, model._seed = np.dtype(str(facts["dtype"])), int(facts["seed"])
+        method = model._method()
+        model._keep(read_learned(path, facts, method.build(), method.accumulation))
+        return model
+
+    def _learn(
+        self,
+        X: ArrayLike,
+        y: ArrayLike,
+        classes: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        fragments: ArrayLike | None,
+        v: tuple[ArrayLike | None, ArrayLike | None, Summary | None],
+        *,
+        is_first: bool,
+    ) -> Self:
+        x, labels = checked_pair(self, X, y, is_first=is_first)
+        check_classification_targets(labels)
+        if is_first:
+            self.classes_ = classes_of(labels if classes is None else classes)
+            self._dtype, self._seed = x.dtype, drawn_seed(self.random_state)
+        elif classes is not None and not np.array_equal(self.classes_, classes_of(classes)):
+            raise DataError(
+                f"classes are {np.asarray(classes).tolist()}, at the first call they were "
+                f"{self.classes_.tolist()}; they cannot change"
+            )
+        method, places = self._method(), encoded(labels, self.classes_, "y")
+        if is_first:
+            start = Learned(method.build(), Accumulated(method.accumulation))
+        else:
+            known = replace(self._learned.known, settings=method.accumulation)
+            start = replace(self._learned, known=known)
+        weight = weights_of(sample_weight, self.class_weight, places, self.classes_)
+        name = f"fragment {start.n_trainings + 1}"
+        samples = Samples.of(x.astype(self._dtype), places, weight, fragments, name)
+        n_epochs = self.n_epochs * (1 if method.form == "weigh" else len(samples.fragments))
+        given = validation_set(self, *v, classes=self.classes_, dtype=self._dtype)
+        with epochs_shown(n_epochs, self.verbose) as show:
+            self._keep(learn(method, start, samples, given, show))
+        return self
+
+    def _method(self) -> Method:
+        form = chosen_form(self.form, self.preset, self.carry, self.rule)
+        check_choice("structure", self.structure, STRUCTURES)
+        dtype = torch.float32 if self._dtype == np.float32 else torch.float64
+        sizes = (self.n_features_in_, len(self.classes_))
+        return Method(
+            form,
+            chosen_strength(self.strength, form),
+            STRUCTURES[self.structure],
+            chosen_accumulation(self.mix, self.decay, self.preset),
+            self.carry,
+            self.rule,
+            Training(self.n_epochs, self.batch_size, self.rate, self.optimiser, decay=self.l2),
+            self._seed,
+            network_builder(self.hidden, self.image_shape, sizes, dtype, self._seed),
+        )
+
+    def _keep(self, learned: Learned) -> None:
+        self._learned = learned
+        self.network_ = learned.network
+        self.fisher_ = learned.known.remembered()
+        self.regime_ = learned.regime
+        self.loss_curve_ = list(learned.losses)
+        self.n_iter_ = len(learned.losses)
+        self.weights_ = learned.weights
+        self.shift_test_ = learned.shift_test

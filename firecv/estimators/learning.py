@@ -1,0 +1,246 @@
+"""Training of one network over fragments: one after the other, or all together with weights."""
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from firecv import tree
+from firecv.errors import NumericalError
+from firecv.estimators.samples import Samples
+from firecv.fire import Accumulated, Accumulation, Fire
+from firecv.fire.forms import Form
+from firecv.fire.fragment_weights import FragmentWeights, Rule, fragment_weights
+from firecv.fire.shift_test import ShiftTest
+from firecv.fire.state import known_to_state
+from firecv.fire.validation import Given, Validation, as_validation
+from firecv.fisher.base import Fisher
+from firecv.models import Task
+from firecv.regimes import Regime, require, sees_at_most
+from firecv.seeding import derive, derive_torch
+from firecv.training import Training, train
+
+Show = Callable[[str, float], None]
+
+FIRST_WEIGHING, WEIGHINGS = 3, 10
+"""Fragments are weighed after a third of the epochs and then every tenth of them."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a network is trained over fragments.
+
+    Attributes
+    ----------
+    form, strength, structure, accumulation
+        As for `firecv.fire.Fire`; the form may also be ``"weigh"``.
+    carry
+        Whether a fragment goes on with the model of the one before, or starts from the initial
+        weights and takes over the Fisher alone.
+    rule
+        How `weigh` weighs fragments.
+    training
+        Epochs, batches and steps.
+    seed
+        Of shuffling and of what is drawn from V.
+    build
+        Returns a network with the initial weights.
+    """
+
+    form: Form
+    strength: float | Literal["auto"]
+    structure: type[Fisher]
+    accumulation: Accumulation
+    carry: Literal["model", "fisher"]
+    rule: Rule
+    training: Training
+    seed: int
+    build: Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What training has left, all that is needed to go on.
+
+    Attributes
+    ----------
+    network
+        The network as last trained.
+    known
+        What is known of the Fishers of all fragments.
+    n_trainings
+        Trainings so far: fragments, or calls with the form `weigh`.
+    losses
+        Mean loss of every epoch.
+    regime
+        The most that was seen of any validation set.
+    weights
+        Weights of the last call's fragments, with the form `weigh`.
+    shift_test
+        The last test of V against those fragments.
+    """
+
+    network: nn.Module
+    known: Accumulated[Fisher]
+    n_trainings: int = 0
+    losses: tuple[float, ...] = ()
+    regime: Regime = "none"
+    weights: dict[str, float] | None = None
+    shift_test: ShiftTest | None = None
+
+
+def learn(
+    method: Method, start: Learned, samples: Samples, validation: Given, show: Show
+) -> Learned:
+    """Return what is known after training on some more samples; `start` stays as it is.
+
+    Parameters
+    ----------
+    method
+        How to train.
+    start
+        What is known so far.
+    samples
+        What to train on.
+    validation
+        What is given of V.
+    show
+        Called with the fragment and the loss after every epoch.
+    """
+    if method.form == "weigh":
+        return _together(method, start, samples, as_validation(validation), show)
+    for name in samples.fragments:
+        start = _one_more(method, start, samples, name, validation, show)
+    return start
+
+
+def _one_more(
+    method: Method, start: Learned, samples: Samples, name: str, validation: Given, show: Show
+) -> Learned:
+    """Return what is known after another fragment."""
+    rows, k = samples.fragments[name], start.n_trainings
+    network = copy.deepcopy(start.network) if method.carry == "model" else method.build()
+    task, losses = Task(network), list(start.losses)
+    optimiser = method.training.build(task)
+    fire = Fire(
+        network,
+        validation=validation,
+        form=method.form,
+        strength=method.strength,
+        structure=method.structure,
+        accumulation=method.accumulation,
+        refresh=math.ceil(len(rows) / (method.training.batch_size or len(rows))),
+        optimiser=optimiser,
+        seed=int(derive(method.seed, "fire", k).integers(2**31)),
+    )
+    if start.known.carried is not None:
+        # What was seen of an earlier V ended with its fragment; its share of I_G did not.
+        known = replace(start.known, validation=fire.known.validation)
+        reference = tree.copies(Task(start.network).parameters())
+        changes = {"known": known_to_state(known), "reference": reference}
+        fire.load_state_dict(fire.state_dict() | changes)
+
+    def after_epoch(epoch: int, loss: float) -> None:
+        losses.append(loss)
+        show(name, loss)
+
+    try:
+        train(
+            task,
+            samples.part(rows),
+            method.training,
+            derive_torch(method.seed, "shuffle", k),
+            optimiser=optimiser,
+            backward=fire.backward,
+            sample_weight=None if samples.weight is None else samples.weight[rows],
+            after_epoch=after_epoch,
+        )
+        fire.next_fragment()
+    finally:
+        fire.close()
+    known = replace(fire.known, validation=None)
+    return _checked(
+        Learned(network, known, k + 1, tuple(losses), _joined(start.regime, fire.regime))
+    )
+
+
+def _together(
+    method: Method, start: Learned, samples: Samples, validation: Validation, show: Show
+) -> Learned:
+    """Return what is known after training on all fragments at once, weighed with V's help."""
+    network, k, n = copy.deepcopy(start.network), start.n_trainings, len(samples.y)
+    task, losses = Task(network), list(start.losses)
+    weights = {name: len(rows) / n for name, rows in samples.fragments.items()}
+    is_weighed = method.strength != 0 and len(weights) > 1 and validation.regime != "none"
+    due = range(0)
+    if is_weighed:
+        require("unlabelled", validation.regime, "the form 'weigh' in one process")
+        n_epochs = method.training.n_epochs
+        due = range(-(-n_epochs // FIRST_WEIGHING), n_epochs, max(1, n_epochs // WEIGHINGS))
+    current: Tensor | None = samples.weight
+    test: ShiftTest | None = None
+
+    def after_epoch(epoch: int, loss: float) -> None:
+        nonlocal weights, test, current
+        losses.append(loss)
+        show("all fragments" if len(weights) > 1 else next(iter(weights)), loss)
+        if epoch in due:
+            found = _weighed(method, task, samples, validation, (k, epoch))
+            weights, test = found.weights, found.test
+            current = _multiplied(samples, weights)
+
+    train(
+        task,
+        (samples.x, samples.y),
+        method.training,
+        derive_torch(method.seed, "shuffle", k),
+        sample_weight=lambda: current,
+        after_epoch=after_epoch,
+    )
+    regime = _joined(start.regime, validation.regime if is_weighed else "none")
+    return _checked(Learned(network, start.known, k + 1, tuple(losses), regime, weights, test))
+
+
+def _weighed(
+    method: Method, task: Task, samples: Samples, validation: Validation, place: tuple[int, int]
+) -> FragmentWeights:
+    return fragment_weights(
+        task,
+        {name: samples.part(rows) for name, rows in samples.fragments.items()},
+        validation,
+        rule=method.rule,
+        strength=None if method.strength == "auto" else method.strength,
+        settings=method.training,
+        seed=int(derive(method.seed, "fragment weights", *place).integers(2**31)),
+    )
+
+
+def _multiplied(samples: Samples, weights: dict[str, float]) -> Tensor | None:
+    """Return the weight of every sample: its own times w_i N / n_i, i its fragment."""
+    n = len(samples.y)
+    factor = torch.ones(n, dtype=samples.x.dtype)
+    for name, rows in samples.fragments.items():
+        factor[rows] = weights[name] * n / len(rows)
+    if bool((factor - 1).abs().max() < 1e-6):
+        return samples.weight  # n_i / N: plain training, to the bit
+    return factor if samples.weight is None else factor * samples.weight
+
+
+def _joined(one: Regime, other: Regime) -> Regime:
+    """Return the least regime that includes both."""
+    if sees_at_most(one, other):
+        return other
+    return one if sees_at_most(other, one) else "labelled"
+
+
+def _checked(learned: Learned) -> Learned:
+    if not all(bool(p.isfinite().all()) for p in learned.network.parameters()):
+        raise NumericalError(
+            "the network's weights became NaN or infinite in the last step; lower the learning "
+            "rate or the strength, or scale the inputs"
+        )
+    return learned
