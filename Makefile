@@ -35,8 +35,12 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(BENCH_INSTALLED) ## Compare with other libraries, in an environment of its own
+bench: $(BENCH_INSTALLED) $(INSTALLED) ## Measure speed: Fishers beside other libraries, steps, data
 	$(BENCH_BIN)/python benchmarks/fisher.py
+	$(BIN)/python benchmarks/fire.py
+	$(BIN)/python benchmarks/stacked.py
+	$(BIN)/python benchmarks/data.py
+	$(BIN)/python benchmarks/shift_test.py
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --site-dir site

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from firecv import tree
-from firecv.errors import NumericalError
+from firecv.errors import NumericalError, StructureError
 from firecv.estimators.samples import Samples
-from firecv.fire import Accumulated, Accumulation, Fire
+from firecv.fire import Accumulated, Accumulation, Fire, Summary
 from firecv.fire.forms import Form
 from firecv.fire.fragment_weights import FragmentWeights, Rule, fragment_weights
 from firecv.fire.shift_test import ShiftTest
@@ -111,6 +111,8 @@ def learn(
     show
         Called with the fragment and the loss after every epoch.
     """
+    if isinstance(validation, Summary):
+        validation = _read(validation, method, start.network)
     if method.form == "weigh":
         return _together(method, start, samples, as_validation(validation), show)
     for name in samples.fragments:
@@ -126,23 +128,7 @@ def _one_more(
     network = copy.deepcopy(start.network) if method.carry == "model" else method.build()
     task, losses = Task(network), list(start.losses)
     optimiser = method.training.build(task)
-    fire = Fire(
-        network,
-        validation=validation,
-        form=method.form,
-        strength=method.strength,
-        structure=method.structure,
-        accumulation=method.accumulation,
-        refresh=math.ceil(len(rows) / (method.training.batch_size or len(rows))),
-        optimiser=optimiser,
-        seed=int(derive(method.seed, "fire", k).integers(2**31)),
-    )
-    if start.known.carried is not None:
-        # What was seen of an earlier V ended with its fragment; its share of I_G did not.
-        known = replace(start.known, validation=fire.known.validation)
-        reference = tree.copies(Task(start.network).parameters())
-        changes = {"known": known_to_state(known), "reference": reference}
-        fire.load_state_dict(fire.state_dict() | changes)
+    fire = _going_on(method, start, network, optimiser, len(rows), validation)
 
     def after_epoch(epoch: int, loss: float) -> None:
         losses.append(loss)
@@ -166,6 +152,35 @@ def _one_more(
     return _checked(
         Learned(network, known, k + 1, tuple(losses), _joined(start.regime, fire.regime))
     )
+
+
+def _going_on(
+    method: Method,
+    start: Learned,
+    network: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    n: int,
+    validation: Given,
+) -> Fire:
+    """Return FIRE on a network for a fragment of `n` samples, with what earlier ones have left."""
+    fire = Fire(
+        network,
+        validation=validation,
+        form=method.form,
+        strength=method.strength,
+        structure=method.structure,
+        accumulation=method.accumulation,
+        refresh=math.ceil(n / (method.training.batch_size or n)),
+        optimiser=optimiser,
+        seed=int(derive(method.seed, "fire", start.n_trainings).integers(2**31)),
+    )
+    if start.known.carried is not None:
+        # What was seen of an earlier V ended with its fragment; its share of I_G did not.
+        known = replace(start.known, validation=fire.known.validation)
+        reference = tree.copies(Task(start.network).parameters())
+        changes = {"known": known_to_state(known), "reference": reference}
+        fire.load_state_dict(fire.state_dict() | changes)
+    return fire
 
 
 def _together(
@@ -217,6 +232,22 @@ def _weighed(
         settings=method.training,
         seed=int(derive(method.seed, "fragment weights", *place).integers(2**31)),
     )
+
+
+def _read(summary: Summary, method: Method, network: nn.Module) -> Summary:
+    """Return a summary with the Fisher read from its file, which must be one of this network."""
+    fisher = as_validation(summary).fisher
+    assert fisher is not None
+    try:
+        tree.check_match(Task(network).parameters(), fisher.diagonal())
+    except StructureError as error:
+        raise StructureError(f"the summary of V is of another network: {error}") from error
+    if method.form in ("precondition", "quadratic") and fisher.name != method.structure.name:
+        raise StructureError(
+            f"the summary of V is a {fisher.name} Fisher, fragments have {method.structure.name} "
+            f"ones; set structure={fisher.name!r}"
+        )
+    return Summary(fisher, summary.law)
 
 
 def _multiplied(samples: Samples, weights: dict[str, float]) -> Tensor | None:

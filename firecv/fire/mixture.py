@@ -2,7 +2,8 @@
 
 w minimises n_V/2 e(w)' S^-1 e(w) + kappa KL(w || n/N) over the simplex, e(w) = sum_i w_i mean_i -
 mean_V, S = shrunk covariance over V plus the fragments' own sampling noise at n/N. The Fisher of
-a mixture is the mixture of Fishers, so this asks for the mixture V might have come from.
+a mixture is the mixture of Fishers, so this asks for the mixture V might have come from. Scales
+come from V and the median fragment, so that one fragment of garbage does not blur all others.
 
 *Symbols*: strength = 1 / kappa.
 """
@@ -15,15 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from firecv.fire.pooling import pooled, shrunk, standard_deviations
+from firecv.fire.pooling import check_summaries, covariances, shrunk, standard_deviations
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.shift_test import check_validation
 from firecv.fire.summaries import Matrix, Summary, Vector
 
 TOLERANCE = 1e-10
-MOST_STEPS = 200
-LARGEST_STEP = 10.0
-"""In log weights: further out the quadratic model of the value is of no use."""
+MOST_STEPS = 100
+OUTLYING = 10.0
+"""Times the median spread of fragments, to which any wider one is narrowed in S."""
+FARTHEST = 1e4
+"""Standard errors, times the root of the strength, beyond which a fragment is moved nearer."""
 N_FOLDS = 5
 STRENGTHS = (0.0, *(10.0 ** (power / 2) for power in range(-10, 3)))
 """Tried by cross-validation, weakest first: 0 and 1e-5 to 10, two a decade."""
@@ -80,25 +83,32 @@ class Problem(NamedTuple):
     @classmethod
     def build(cls, rows: Matrix, summaries: Sequence[Summary]) -> "Problem":
         """Return the problem for these sketches and summaries."""
-        n_rows, mixed = len(rows), pooled(summaries)
-        means = np.stack([s.mean for s in summaries]) - mixed.mean
-        rows = rows - mixed.mean
-        own = rows - rows.mean(0)
-        scales = standard_deviations(own.T @ own / n_rows + mixed.covariance, mixed.mean)
-        rows, means, own = rows / scales, means / scales, own / scales
-        noise = n_rows * mixed.sampling / np.outer(scales, scales)
+        check_summaries(summaries)
+        n_rows, shares = len(rows), proportions([s.n for s in summaries])
+        centre, within = rows.mean(0), covariances(summaries)
+        rows, means = rows - centre, np.stack([s.mean for s in summaries]) - centre
+        own = rows.T @ rows / n_rows
+        typical = np.diag(np.median(np.diagonal(within, axis1=1, axis2=2), axis=0))
+        scales = standard_deviations(own + typical, centre)
+        squares = np.outer(scales, scales)
+        rows, means, own, within = rows / scales, means / scales, own / squares, within / squares
+        spread = np.trace(within, axis1=1, axis2=2)
+        tamed = np.minimum(1.0, OUTLYING * np.median(spread) / np.maximum(spread, 1e-300))
+        used = np.array([s.used for s in summaries])
+        noise = n_rows * np.einsum("i,ijk->jk", tamed * shares**2 / used, within)
         floor = np.finfo(np.float64).eps * np.eye(len(scales))  # where nothing varies
-        total = shrunk(own, own.T @ own / n_rows, n_rows) + noise + floor
-        lower = cholesky(total, lower=True)
+        lower = cholesky(shrunk(rows, own, n_rows) + noise + floor, lower=True)
         rows, means = (solve_triangular(lower, a.T, lower=True).T for a in (rows, means))
-        return cls(rows, means, proportions([s.n for s in summaries]))
+        return cls(rows, means, shares)
 
     def solve(self, strength: float) -> Vector:
         """Return the weights for one strength."""
         if strength == 0:
             return self.shares
-        away = self.means - self.rows.mean(0)
-        return nearest(len(self.rows) * strength * (away @ away.T), self.shares)
+        away = math.sqrt(len(self.rows) * strength) * (self.means - self.rows.mean(0))
+        lengths = np.sqrt(np.square(away).sum(1, keepdims=True))
+        away = away * (FARTHEST / np.maximum(lengths, FARTHEST))  # or garbage ends all precision
+        return nearest(away @ away.T, self.shares)
 
     def best_strength(self) -> float:
         """Return the strength chosen by cross-validation with the one-standard-error rule."""
@@ -131,17 +141,13 @@ def nearest(quadratic: Matrix, shares: Vector) -> Vector:
     for _ in range(MOST_STEPS):
         w = np.exp(log_w)
         pull = quadratic @ w
-        best = log_shares - pull  # log w at the optimum, up to a constant, if this is its pull
-        if np.abs(np.exp(best - np.logaddexp.reduce(best)) - w).max() <= (
-            TOLERANCE + 1e-14 * np.abs(pull).max()
-        ):
-            break
-        slope = log_w - best
+        slope = pull + log_w - log_shares
         slope = slope - w @ slope
+        if np.abs(w * slope).max() <= TOLERANCE + 1e-14 * np.abs(pull).max():
+            break
         sides = np.stack([-slope, np.ones_like(w)], 1)
         step, along = np.linalg.solve(np.eye(len(w)) + quadratic * w, sides).T
         step = step - (w @ step) / (w @ along) * along
-        step = step * min(1.0, LARGEST_STEP / np.abs(step).max())
         log_w = _line_search(quadratic, log_shares, log_w, step, -float(w @ (step * slope)))
     return np.exp(log_w)
 

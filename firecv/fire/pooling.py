@@ -24,8 +24,6 @@ class Pooled(NamedTuple):
         Of the mixture, sum_i (n_i / N) mean_i.
     covariance
         Of one draw from the mixture, within and between fragments.
-    sampling
-        Covariance of `mean` as an estimate of the mixture of the fragments' laws.
     noise
         Covariance of `mean` as an estimate of the law that all fragments were cut from.
     n_effective
@@ -34,7 +32,6 @@ class Pooled(NamedTuple):
 
     mean: Vector
     covariance: Matrix
-    sampling: Matrix
     noise: Matrix
     n_effective: float
 
@@ -59,7 +56,7 @@ def pooled(summaries: Sequence[Summary]) -> Pooled:
     used = np.array([s.used for s in summaries], np.float64)
     total = float(sum(s.n for s in summaries))
     means = np.stack([s.mean for s in summaries])
-    within = _within(summaries, shares, used)
+    within = covariances(summaries)
     mean = shares @ means
     away = means - mean
     between = (away * shares[:, None]).T @ away
@@ -68,7 +65,6 @@ def pooled(summaries: Sequence[Summary]) -> Pooled:
     return Pooled(
         mean,
         np.einsum("i,ijk->jk", shares, within) + between - blur,
-        sampling,
         sampling + (between - blur) / total,
         1 / float(np.sum(shares**2 / used)),
     )
@@ -133,14 +129,14 @@ def check_summaries(summaries: Sequence[Summary]) -> None:
             )
 
 
-def _within(summaries: Sequence[Summary], shares: Vector, used: Vector) -> Matrix:
+def covariances(summaries: Sequence[Summary]) -> Matrix:
     """Return each fragment's covariance; one sample alone tells none and gets that of the rest."""
     within = np.stack([s.covariance for s in summaries])
-    known = used > 1
+    known, sizes = np.array([s.used > 1 for s in summaries]), np.array([s.n for s in summaries])
     if not known.any():
         raise DataError(
             "every fragment is summarised by one sample, which tells nothing of its spread; use "
             "two samples or more in at least one fragment"
         )
-    within[~known] = np.average(within[known], axis=0, weights=shares[known])
+    within[~known] = np.average(within[known], axis=0, weights=sizes[known])
     return within

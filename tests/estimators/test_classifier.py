@@ -11,10 +11,10 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from firecv.errors import DataError, ModelError, RegimeError
+from firecv.errors import DataError, ModelError, RegimeError, StructureError
 from firecv.estimators import FIREClassifier
 from firecv.fire import Summary
-from firecv.fisher import Diagonal, estimate
+from firecv.fisher import Diagonal, estimate, save
 from firecv.models import Task, batches
 from tests.estimators.worlds import FORMS, QUICK, same_weights, world
 
@@ -74,6 +74,24 @@ def test_a_summary_of_v_is_a_regime_of_its_own(law, regime):
     assert not same_weights(model, pulled)
     with pytest.raises(RegimeError, match="weigh"):
         FIREClassifier(**QUICK).fit(x, y, fragments=y, validation=summary)
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        ({"hidden": (5,)}, "of another network"),
+        ({"structure": "scalar"}, "set structure='diagonal'"),
+    ],
+)
+def test_a_summary_must_be_of_the_same_network_and_structure(changes, message, tmp_path):
+    x, y, _, x_val, _ = world()
+    model = FIREClassifier(form="quadratic", **QUICK).fit(x, y)
+    v = batches(torch.tensor(x_val))
+    save(estimate(Diagonal, Task(model.network_), v, law="exact"), tmp_path / "v.fisher")
+    summary = Summary(tmp_path / "v.fisher", "exact")
+    assert clone(model).fit(x, y, fragments=y, validation=summary).regime_ == "summary"
+    with pytest.raises(StructureError, match=message):
+        clone(model).set_params(**changes).fit(x, y, validation=summary)
 
 
 def test_the_regime_of_several_calls_includes_all():

@@ -50,7 +50,7 @@ def test_inputs_are_copied():
     x = np.zeros((2, 1))
     x.setflags(write=False)
     found = Samples.of(x, np.array([0, 1]), None, None, "all")
-    found.x += 1
+    found.x.add_(1)
     assert (x == 0).all()
 
 

@@ -5,7 +5,7 @@ import pytest
 from sklearn.covariance import ledoit_wolf
 
 from firecv.errors import DataError
-from firecv.fire.pooling import pooled, shrunk, standard_deviations
+from firecv.fire.pooling import covariances, pooled, shrunk, standard_deviations
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.summaries import Summary
 from firecv.seeding import derive
@@ -26,7 +26,6 @@ def test_one_fragment_is_itself() -> None:
     np.testing.assert_allclose(found.mean, rows.mean(0))
     np.testing.assert_allclose(found.covariance, np.cov(rows.T))
     np.testing.assert_allclose(found.noise, np.cov(rows.T) / 50)
-    np.testing.assert_allclose(found.sampling, np.cov(rows.T) / 50)
     assert found.n_effective == pytest.approx(50)
 
 
@@ -37,27 +36,19 @@ def test_with_all_samples_used_the_noise_is_the_covariance_over_all() -> None:
     np.testing.assert_allclose(found.mean, np.concatenate(fragments).mean(0))
 
 
-def test_moments_are_unbiased_for_fragments_of_unequal_size_and_use() -> None:
-    """Fragments of fixed laws: the mean's covariance is `sampling`, a draw's is `covariance`."""
+def test_covariance_is_unbiased_for_fragments_of_unequal_size_and_use() -> None:
     sizes, used, rng = (4, 60, 936), (4, 12, 20), derive(2)
-    shares = np.array(sizes) / 1000
     found = [
         pooled(
             [
                 Summary.of_rows(draw(law, u, rng), n)
                 for law, u, n in zip(LAWS, used, sizes, strict=True)
             ]
-        )
+        ).covariance
         for _ in range(3000)
     ]
-    means = np.stack([p.mean for p in found])
-    sampling = np.mean([p.sampling for p in found], 0)
-    np.testing.assert_allclose(sampling, np.cov(means.T), rtol=0.12)
-    many = np.concatenate(
-        [draw(law, round(400_000 * s), rng) for law, s in zip(LAWS, shares, strict=True)]
-    )
-    covariance = np.mean([p.covariance for p in found], 0)
-    np.testing.assert_allclose(covariance, np.cov(many.T), rtol=0.05)
+    many = np.concatenate([draw(law, 400 * n, rng) for law, n in zip(LAWS, sizes, strict=True)])
+    np.testing.assert_allclose(np.mean(found, 0), np.cov(many.T), rtol=0.05)
 
 
 def test_noise_is_that_of_fragments_cut_from_one_law() -> None:
@@ -78,12 +69,11 @@ def test_noise_is_that_of_fragments_cut_from_one_law() -> None:
 
 
 def test_a_single_sample_gets_the_spread_of_the_others() -> None:
-    known, lone = Summary.of_rows(draw(LAWS[0], 40, derive(4))), Summary.of_rows(np.ones((1, 2)))
-    found = pooled([known, lone])
-    share = np.array([40, 1]) / 41
-    np.testing.assert_allclose(
-        found.sampling, known.covariance * (share[0] ** 2 / 40 + share[1] ** 2)
-    )
+    a, b = (Summary.of_rows(draw(LAWS[0], n, derive(4, n))) for n in (40, 10))
+    lone = Summary.of_rows(np.ones((1, 2)))
+    found = covariances([a, lone, b])
+    np.testing.assert_allclose(found[1], 0.8 * a.covariance + 0.2 * b.covariance)
+    assert not lone.covariance.any()
     with pytest.raises(DataError, match="one sample"):
         pooled([lone, lone])
 

@@ -113,14 +113,18 @@ def test_the_same_question_has_the_same_answer(rule: str, world: World) -> None:
 
 @pytest.mark.parametrize("rule", RULES)
 def test_fragments_alike_get_their_shares(rule: str, world: World) -> None:
-    """Of unequal size, each some copies of the same samples."""
-    x = world.fragments[0]
+    np.testing.assert_allclose(RULES[rule](world.taken([3, 3, 3])), [1 / 3] * 3, atol=1e-6)
+
+
+@pytest.mark.parametrize("rule", ["information", "mixture", "mixture, chosen strength"])
+def test_fragments_alike_get_their_shares_whatever_their_sizes(rule: str, world: World) -> None:
+    """Each is some copies of the same samples, which the halves of `distance` would notice."""
     alike = replace(
         world,
-        fragments=[torch.cat([x] * times) for times in (1, 2, 4)],
-        weights=[world.weights[0]] * 3,
+        fragments=[torch.cat([world.fragments[2]] * times) for times in (1, 2, 4)],
+        weights=[world.weights[2]] * 3,
     )
-    np.testing.assert_allclose(RULES[rule](alike), np.array([1, 2, 4]) / 7, atol=0.01)
+    np.testing.assert_allclose(RULES[rule](alike), np.array([1, 2, 4]) / 7, atol=1e-6)
 
 
 @pytest.mark.parametrize("rule", RULES)
