@@ -59,7 +59,7 @@ def mixture(
     >>> rows = [rng.normal(centre, 1, (200, 4)) for centre in (0, 1, 2)]
     >>> found = mixture(rng.normal(2, 1, (50, 4)), [Summary.of_rows(r) for r in rows], strength=1)
     >>> found.round(2)
-    array([0.  , 0.03, 0.96])
+    array([0.  , 0.03, 0.97])
     """
     shares = proportions([s.n for s in summaries])
     if strength is not None:
