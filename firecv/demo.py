@@ -30,7 +30,7 @@ from firecv.seeding import derive, derive_torch
 from firecv.training import Training, train
 
 SEEDS = (0, 1, 2)
-N_FRAGMENTS, DEGREES = 5, 90.0
+N_FRAGMENTS, DEGREES = 5, 180.0
 N_VALIDATION, N_TEST = 100, 500
 TRAINING = Training(n_epochs=15, batch_size=64, rate=4e-3)
 PICTURE = Path("demo", "forms.png")

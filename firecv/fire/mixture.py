@@ -23,8 +23,6 @@ from firecv.fire.summaries import Matrix, Summary, Vector
 
 TOLERANCE = 1e-10
 MOST_STEPS = 100
-OUTLYING = 10.0
-"""Times the median spread of fragments, to which any wider one is narrowed in S."""
 FARTHEST = 1e4
 """Standard errors, times the root of the strength, beyond which a fragment is moved nearer."""
 N_FOLDS = 5
@@ -92,10 +90,8 @@ class Problem(NamedTuple):
         scales = standard_deviations(own + typical, centre)
         squares = np.outer(scales, scales)
         rows, means, own, within = rows / scales, means / scales, own / squares, within / squares
-        spread = np.trace(within, axis1=1, axis2=2)
-        tamed = np.minimum(1.0, OUTLYING * np.median(spread) / np.maximum(spread, 1e-300))
         used = np.array([s.used for s in summaries])
-        noise = n_rows * np.einsum("i,ijk->jk", tamed * shares**2 / used, within)
+        noise = n_rows * np.einsum("i,ijk->jk", shares**2 / used, within)
         floor = np.finfo(np.float64).eps * np.eye(len(scales))  # where nothing varies
         lower = cholesky(shrunk(rows, own, n_rows) + noise + floor, lower=True)
         rows, means = (solve_triangular(lower, a.T, lower=True).T for a in (rows, means))

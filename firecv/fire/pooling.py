@@ -11,6 +11,8 @@ from firecv.fire.summaries import Matrix, Summary, Vector
 
 LEAST_SHRINKAGE = 1e-6
 """Keeps a covariance invertible where coordinates of a sketch depend on each other exactly."""
+OUTLYING = 10.0
+"""Times the median spread of fragments, to which a wider one is narrowed."""
 ROUNDING = 1e-6
 """Of single precision, in which most sketches are taken."""
 
@@ -130,7 +132,11 @@ def check_summaries(summaries: Sequence[Summary]) -> None:
 
 
 def covariances(summaries: Sequence[Summary]) -> Matrix:
-    """Return each fragment's covariance; one sample alone tells none and gets that of the rest."""
+    """Return each fragment's covariance, of shape (m, k, k), fit to be averaged.
+
+    One sample alone tells no covariance and gets that of the rest. One more than ten times as wide
+    as the median fragment is narrowed to that: else a single fragment of garbage drowns all.
+    """
     within = np.stack([s.covariance for s in summaries])
     known, sizes = np.array([s.used > 1 for s in summaries]), np.array([s.n for s in summaries])
     if not known.any():
@@ -139,4 +145,10 @@ def covariances(summaries: Sequence[Summary]) -> Matrix:
             "two samples or more in at least one fragment"
         )
     within[~known] = np.average(within[known], axis=0, weights=sizes[known])
-    return within
+    variances = np.diagonal(within, axis1=1, axis2=2)
+    typical = np.median(variances, axis=0)
+    spread = (variances[:, typical > 0] / typical[typical > 0]).sum(1)
+    limit = OUTLYING * np.median(spread)
+    if not limit > 0:
+        return within
+    return within * (limit / np.maximum(spread, limit))[:, None, None]

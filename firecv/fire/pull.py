@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from firecv import tree
 from firecv.fire.forms import pull
 from firecv.fire.metric import Metric, metric_of
 from firecv.fisher import Diagonal
@@ -74,5 +73,5 @@ class Pull:
 
 
 def _filled(steps: Metric, params: Tree, strength: float) -> Tree:
-    full = {n: torch.as_tensor(t).to(params[n]).expand_as(params[n]) for n, t in steps.items()}
-    return tree.scale(full, strength)
+    full = {n: torch.as_tensor(t, dtype=params[n].dtype) for n, t in steps.items()}
+    return {n: (t.to(params[n].device) * strength).expand_as(params[n]) for n, t in full.items()}

@@ -1,0 +1,67 @@
+import pytest
+import torch
+
+from firecv.errors import FirecvError, RegimeError
+from firecv.fire.fragment_weights import RULES, fragment_weights
+from firecv.fire.validation import as_validation
+from firecv.models import Task
+from firecv.models.mlp import mlp
+from firecv.seeding import derive_torch
+from firecv.training import Training, train
+
+SETTINGS = Training(n_epochs=20, batch_size=64, rate=0.01)
+
+
+def blobs(n, centre, name, flip=False):
+    rng = derive_torch(0, name)
+    x = torch.randn(n, 4, generator=rng) + centre
+    y = (x[:, 0] > x[:, 1]).long()
+    return x, 1 - y if flip else y
+
+
+@pytest.fixture(scope="module")
+def trained():
+    fragments = {"near": blobs(300, 0.0, "near"), "far": blobs(300, 3.0, "far", flip=True)}
+    task = Task(mlp((4,), (16,), 2, derive_torch(0, "weights")))
+    x, y = (torch.cat(parts) for parts in zip(*fragments.values(), strict=True))
+    train(task, (x, y), SETTINGS, derive_torch(0, "order"))
+    return task, fragments
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_the_fragment_like_v_counts_more(trained, rule):
+    task, fragments = trained
+    before = task.weights()
+    found = fragment_weights(
+        task, fragments, as_validation(blobs(150, 0.0, "v")[0]), rule=rule, settings=SETTINGS
+    )
+    assert found.test.rejects
+    assert sum(found.weights.values()) == pytest.approx(1)
+    assert found.weights["near"] > found.weights["far"]
+    after = task.weights()
+    assert all(torch.equal(value, after[name]) for name, value in before.items())
+    assert not task.model.training
+
+
+def test_without_shift_fragments_count_by_size(trained):
+    task, _ = trained
+    fragments = {"a": blobs(300, 0.0, "a"), "b": blobs(100, 0.0, "b")}
+    v = as_validation(blobs(150, 0.0, "v"))
+    found = fragment_weights(task, fragments, v, settings=SETTINGS)
+    assert not found.test.rejects and found.weights == {"a": 0.75, "b": 0.25}
+
+
+def test_labels_of_v_are_not_used(trained):
+    task, fragments = trained
+    x, y = blobs(150, 0.0, "v")
+    one = fragment_weights(task, fragments, as_validation(x), rule="mixture")
+    two = fragment_weights(task, fragments, as_validation((x, 1 - y)), rule="mixture")
+    assert one == two
+
+
+def test_unknown_rules_and_hidden_inputs_are_refused(trained):
+    task, fragments = trained
+    with pytest.raises(FirecvError, match="no rule 'best'"):
+        fragment_weights(task, fragments, as_validation(blobs(9, 0.0, "v")), rule="best")
+    with pytest.raises(RegimeError, match="needs the inputs"):
+        fragment_weights(task, fragments, as_validation(None))
