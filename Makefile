@@ -38,7 +38,6 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 bench: $(BENCH_INSTALLED) $(INSTALLED) ## Measure speed: Fishers beside other libraries, steps, data
 	$(BENCH_BIN)/python benchmarks/fisher.py
 	$(BIN)/python benchmarks/fire.py
-	$(BIN)/python benchmarks/stacked.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/shift_test.py
 
@@ -64,6 +63,5 @@ $(BENCH_INSTALLED): pyproject.toml benchmarks/requirements.txt
 	$(BENCH_BIN)/python -m pip install $(TORCH)
 	$(BENCH_BIN)/python -c '$(TORCH_PIN)' > .venv-bench/constraints.txt
 	$(BENCH_BIN)/python -m pip install -c .venv-bench/constraints.txt \
-		-r benchmarks/requirements.txt numpy scipy scikit-learn safetensors
-	$(BENCH_BIN)/python -m pip install --no-deps -e .
+		-r benchmarks/requirements.txt -e .
 	touch $@

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 
+import stacked
 import torch
 from command import Bar, Benchmark, run
 from timing import Row, interleaved
@@ -160,9 +161,11 @@ if __name__ == "__main__":
     run(
         Benchmark(
             "fire",
-            "Cost of training steps with FIRE.",
-            {case: lambda quick, case=case: step_rows(case, quick) for case in ("mlp", "cnn")},
-            METRICS,
-            [Bar(c, metric, 1, limit) for metric, by in LIMITS.items() for c, limit in by.items()],
+            "Cost of training with FIRE: single steps, and many small networks at once.",
+            {case: lambda quick, case=case: step_rows(case, quick) for case in ("mlp", "cnn")}
+            | stacked.CASES,
+            METRICS | stacked.METRICS,
+            [Bar(c, metric, 1, limit) for metric, by in LIMITS.items() for c, limit in by.items()]
+            + stacked.BARS,
         )
     )

@@ -9,16 +9,13 @@ all is held against the bars the project set itself.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
-import sys
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import torch
+from command import disturbance, say, versions
 from peers import KRONECKER_PEERS, PEERS
 from timing import (
     Bystanders,
@@ -60,7 +57,6 @@ STREAM_IMAGES = 60_000
 STREAM_TIMED_IMAGES = 2_048
 STREAM_BATCH = 512
 PENALTY = 0.1
-BUSY_CORES = 0.2
 PACKAGES = ("torch", "opacus", "backpack-for-pytorch", "nngeometry", "asdfghjkl")
 RESULTS = Path(__file__).parent / "results" / "fisher.json"
 
@@ -369,31 +365,9 @@ def installed_peers() -> list[str]:
     return found
 
 
-def versions() -> str:
-    """Return the versions of Python and of all libraries compared."""
-    parts = [f"Python {platform.python_version()}"]
-    for package in PACKAGES:
-        try:
-            parts.append(f"{package} {version(package)}")
-        except PackageNotFoundError:
-            continue
-    return ", ".join(parts)
-
-
-def disturbance(cores: float) -> str:
-    """Return a sentence on how much of the machine others used."""
-    said = f"Other processes kept {cores:.2f} of {os.cpu_count()} cores busy"
-    return said + (": do not trust times with two threads." if cores > BUSY_CORES else ".")
-
-
 def quieten() -> None:
     """Silence warnings: those of the peers concern their own use of torch."""
     warnings.filterwarnings("ignore")
-
-
-def say(text: str) -> None:
-    """Say on standard error what is being done."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -419,7 +393,7 @@ def main() -> None:
     options = parse()
     quieten()
     settle_allocator()
-    print(versions())
+    print(versions(PACKAGES))
     bystanders = Bystanders()
     peers, rows = installed_peers(), list[Row]()
     for case in options.cases or [*CASES, STREAM]:

@@ -4,22 +4,21 @@ The plain method is the usual loop: one network 30-4-2 on 500 rows, a full-batch
 ``loss.backward()`` and ``torch.optim.Adam``. Speedups are the loop's CPU time per step over ours
 per model and step, with one thread. The sweep is the paper's: 27 tables, 17 folds, 100 repeats and
 1500 epochs, extrapolated from a few epochs on every real table to two processes on two cores.
+`benchmarks/fire.py` runs these cases among its own.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import warnings
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import torch
+from command import Bar, say
 from numpy.typing import NDArray
 from sklearn.neural_network import MLPClassifier
-from timing import Bystanders, Row, interleaved, markdown, metric_table, short, write_rows
+from timing import Row, interleaved
 from torch import Tensor, nn
 from torch.func import functional_call, grad_and_value, vmap
 from torch.nn.functional import cross_entropy
@@ -61,7 +60,6 @@ EPOCHS, LOOP_EPOCHS, AGREEMENT_EPOCHS = 100, 20, 50
 N_FOLDS, N_REPEATS, SWEEP_EPOCHS, CORES = 2 + 5 + 10, 100, 1500, 2
 TWICE = "bupa"
 """The paper lists 27 tables, one of them under two names."""
-RESULTS = Path(__file__).parent / "results" / "stacked.json"
 
 METRICS = {
     "stacked_speedup": "time of the loop per step over that per model and step",
@@ -271,88 +269,18 @@ def with_epochs(settings: StackSettings, n_epochs: int) -> StackSettings:
     return StackSettings(settings.form, settings.regime, preset=settings.preset, n_epochs=n_epochs)
 
 
-class Bar(NamedTuple):
-    """A limit and what was measured, None if it was not."""
-
-    text: str
-    limit: float
-    value: float | None
-    at_least: bool
-
-    def verdict(self) -> str:
-        """Return how it went; the limit itself is still met."""
-        if self.value is None:
-            return "not measured"
-        met = self.value >= self.limit if self.at_least else self.value <= self.limit
-        return "met" if met else "MISSED"
-
-
-def bars(rows: Sequence[Row]) -> list[Bar]:
-    """Return all bars with their values."""
-    values = {(row.case, row.metric): row.value for row in rows if row.method == "firecv"}
-    speedups = [
-        Bar(f"stacked_speedup, {case}", 12.0, values.get((case, "stacked_speedup")), True)
-        for case in ("table_30_4_2", "table_precondition")
-    ]
-    sweeps = [
-        Bar(f"sweep_hours, {case}", 1.5, values.get((case, "sweep_hours")), False)
-        for case in SWEEPS
-    ]
-    error = Bar("max_error", 1e-8, values.get(("table_30_4_2", "max_error")), False)
-    return [*speedups, *sweeps, error]
-
-
-def report(rows: Sequence[Row]) -> str:
-    """Return all tables as Markdown."""
-    parts = [
-        f"## {metric}: {text}\n\n{metric_table(rows, metric)}"
-        for metric, text in METRICS.items()
-        if any(row.metric == metric for row in rows)
-    ]
-    lines = [
-        [
-            bar.text,
-            f"{'at least' if bar.at_least else 'at most'} {short(bar.limit)}",
-            "-" if bar.value is None else short(bar.value),
-            bar.verdict(),
-        ]
-        for bar in bars(rows)
-    ]
-    parts.append("## Bars\n\n" + markdown(["bar", "limit", "value", ""], lines))
-    return "\n\n".join(parts)
-
-
-def say(text: str) -> None:
-    """Say on standard error what is being done."""
-    print(text, file=sys.stderr, flush=True)
-
-
-def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """Return the command line's options."""
-    parser = argparse.ArgumentParser(
-        description="Time of stacked table networks against training them one by one."
-    )
-    parser.add_argument("--quick", action="store_true", help="few rounds; writes no file by itself")
-    parser.add_argument("--no-sweep", action="store_true", help="leave the real tables out")
-    parser.add_argument("--output", type=Path, help=f"JSON file (default: results/{RESULTS.name})")
-    return parser.parse_args(arguments)
-
-
-def main() -> None:
-    """Measure, print tables and write rows."""
-    options = parse()
+def stacked_rows(quick: bool) -> list[Row]:
+    """Return speed and agreement on one small table."""
     warnings.filterwarnings("ignore")  # scikit-learn's about convergence
-    bystanders = Bystanders()
-    rows = error_rows() + speed_rows(options.quick)
-    if not options.no_sweep:
-        rows += sweep_rows(options.quick)
-    print(report(rows))
-    print(f"\nOther processes kept {bystanders.cores():.2f} cores busy.")
-    output = options.output or (None if options.quick or options.no_sweep else RESULTS)
-    if output is not None:
-        write_rows(output, rows)
-        say(f"wrote {len(rows)} rows")
+    return error_rows() + speed_rows(quick)
 
 
-if __name__ == "__main__":
-    main()
+CASES = {"stacked": stacked_rows, "sweep27": sweep_rows}
+BARS = [
+    *(
+        Bar(case, "stacked_speedup", 1, 12.0, is_least=True)
+        for case in ("table_30_4_2", "table_precondition")
+    ),
+    *(Bar(case, "sweep_hours", 2, 1.5) for case in SWEEPS),
+    Bar("table_30_4_2", "max_error", 1, 1e-8),
+]

@@ -15,20 +15,18 @@ from torch import Tensor, nn
 from firecv import tree
 from firecv.errors import DataError, FirecvError
 from firecv.fire.accumulate import Accumulated, Accumulation
-from firecv.fire.forms import FORMS, Form, misalignment, mixed_trace, precondition
+from firecv.fire.forms import FORMS, Form, precondition
+from firecv.fire.penalties import align_term, trace_term
 from firecv.fire.pull import Pull
 from firecv.fire.scale import Scale, scale_of
 from firecv.fire.state import known_from_state, known_to_state, read, write
 from firecv.fire.validation import Given, as_validation
-from firecv.fisher import Diagonal, differentiable_diagonal, differentiable_trace, estimate
+from firecv.fisher import Diagonal, estimate
 from firecv.fisher.base import Fisher, Structure
 from firecv.fisher.capture import Pass
 from firecv.fisher.estimate import step_of_pass
 from firecv.fisher.fallback import UnrepeatableLayer
-from firecv.fisher.laws import Law, n_pulls, pulls
-from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.recorder import eval_mode
-from firecv.fisher.stream import full_precision
 from firecv.fisher.watch import Watch
 from firecv.models import Task
 from firecv.regimes import Regime, require
@@ -244,7 +242,7 @@ class Fire:
                 f"mixed labels or another loss; use 'precondition' or 'quadratic', or a plain "
                 f"cross-entropy"
             )
-        term = self._trace(done, y) if self.form == "trace" else self._align(done, y)
+        term = self._term(done, y)
         if self.strength is not None:
             (loss + scale * self.strength * term).backward()
             return
@@ -257,28 +255,13 @@ class Fire:
         total = tree.add(of_loss, tree.scale(of_term, scale * strength))
         self._deposit(dict(zip(self.task.trainable, total.values(), strict=True)))
 
-    def _trace(self, done: Pass, y: Tensor) -> Tensor:
-        passes = _live(done, y, "empirical")
-        norms = [layer.norms().sum() for layers in passes for layer in layers]
-        fragment = torch.stack(norms).sum() / len(y)
-        if self.validation.x is None:
-            return fragment
-        x_val, y_val = self.validation.draw(self.validation_batch, self._rng)
-        live = differentiable_trace(self.task, x_val, y_val, law=self.validation.law)
-        return mixed_trace(fragment, live.trace, self.known.settings.mix)
-
-    def _align(self, done: Pass, y: Tensor) -> Tensor:
-        law = self.validation.law  # the same on both sides, or misfit would count as shift
-        passes = [Diagonal.from_layers(layers).entries for layers in _live(done, y, law)]
-        fragment = passes[0]
-        for entries in passes[1:]:
-            fragment = tree.add(fragment, entries)
-        fragment = tree.scale(fragment, 1 / len(y))
-        if self.validation.fisher is not None:
-            return misalignment([fragment], self.validation.fisher.diagonal())
-        x_val, y_val = self.validation.draw(self.validation_batch, self._rng)
-        live = differentiable_diagonal(self.task, x_val, y_val, law=law)
-        return misalignment([fragment], live.diagonal)
+    def _term(self, done: Pass, y: Tensor) -> Tensor:
+        drawn = None
+        if self.validation.x is not None:
+            drawn = self.validation.draw(self.validation_batch, self._rng)
+        if self.form == "trace":
+            return trace_term(done, y, drawn, self.validation, self.known.settings.mix)
+        return align_term(done, y, drawn, self.validation)
 
     def _look(self, loss: Tensor, y: Tensor) -> Tree:
         """Return the gradient of the loss and keep the batch's Fisher, which comes with it."""
@@ -370,16 +353,6 @@ class Fire:
             away = tree.sub(params, self._pull.anchor)
             gradient = {name: p.grad for name, p in params.items() if p.grad is not None}
             self._calibrated(_norm(gradient), _norm(self._pull.fisher.matvec(away)))
-
-
-def _live(done: Pass, y: Tensor, law: Law) -> list[list[LayerGradients]]:
-    """Return differentiable per-sample gradients of every backward pass that the law takes."""
-    share = 1 / n_pulls(law, done.scores.shape[1])
-    with full_precision(done.x):
-        return [
-            done.backward(done.scores, each, share, differentiable=True).layers
-            for each in pulls(done.scores, y, law, None)
-        ]
 
 
 def _norm(a: Tree) -> float:

@@ -39,7 +39,7 @@ class Pooled(NamedTuple):
 
 
 def pooled(summaries: Sequence[Summary]) -> Pooled:
-    """Return the moments of the mixture of fragments, unbiased.
+    """Return the moments of the mixture of fragments, unbiased unless one is far the widest.
 
     With W_i the covariance of fragment i and B that of the means (less their own sampling noise),
     a draw from the mixture has covariance sum_i (n_i / N) W_i + B. The mean has sampling noise

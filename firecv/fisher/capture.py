@@ -20,6 +20,7 @@ from torch.nn.modules.dropout import _DropoutNd  # pyright: ignore[reportPrivate
 from firecv import tree
 from firecv.errors import FirecvNotice, ModelError
 from firecv.fisher import fallback
+from firecv.fisher.agreement import MISSING, agree, grown
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.layers.joined import joined
 from firecv.fisher.layers.kinds import Use
@@ -62,10 +63,6 @@ class Known(NamedTuple):
 
     axes: list[int]
     strays: frozenset[str]
-
-
-MISSING = -1
-"""Axis of the samples in something that has none."""
 
 
 @dataclass(frozen=True)
@@ -302,7 +299,7 @@ class Plan:
             more = self.run(done.task, torch.cat([done.x, done.x[:1]]), done.weights).calls
         if not len(done.calls) == len(calls) == len(more):
             return [MISSING] * len(done.calls)
-        axes = [_grown(call.x, other.x, n) for call, other in zip(calls, more, strict=True)]
+        axes = [grown(call.x, other.x, n) for call, other in zip(calls, more, strict=True)]
         for call in calls:
             # A layer is differentiated alone only if it maps samples to samples, one by one.
             if call.kind is None and (axes[call.place] != 0 or call.shape[:1] != (n,)):
@@ -332,11 +329,11 @@ class Plan:
             strays: set[str] = set()
             for layer in done.layers(found[: len(edges)], known, 1.0):
                 sizes = tree.scale(layer.squares(), done.x.shape[0])
-                agree = [
-                    _agree(t, gradients[n], sizes[n], coarse=coarse)
+                same = [
+                    agree(t, gradients[n], sizes[n], coarse=coarse)
                     for n, t in layer.total().items()
                 ]
-                strays.update(layer.shapes if not all(agree) else ())
+                strays.update(layer.shapes if not all(same) else ())
             return frozenset(strays)
 
     def _try_alone(self, done: Pass, axes: list[int], deltas: Sequence[Tensor | None]) -> None:
@@ -385,27 +382,3 @@ _one_at_a_time = threading.RLock()
 """Noting calls replaces methods of the model for a while; two threads must not do so at once."""
 
 _plans: WeakKeyDictionary[Task, Plan] = WeakKeyDictionary()
-
-
-def _grown(x: Tensor | None, more: Tensor | None, n: int) -> int:
-    """Return the axis along which a layer's input grew by one sample, the others unchanged."""
-    if x is None or more is None or x.ndim != more.ndim:
-        return MISSING
-    pairs = list(zip(x.shape, more.shape, strict=True))
-    grown = [axis for axis, (before, after) in enumerate(pairs) if before != after]
-    if len(grown) != 1 or pairs[grown[0]] != (n, n + 1):
-        return MISSING
-    first = more.detach().narrow(grown[0], 0, n).double()
-    same = torch.allclose(x.detach().double(), first, rtol=1e-3, atol=1e-5, equal_nan=True)
-    return grown[0] if same else MISSING  # or the model moves samples about
-
-
-def _agree(total: Tensor, gradient: Tensor | None, squared_size: Tensor, *, coarse: bool) -> bool:
-    """Tell whether two gradients are equal up to rounding, of terms of this size."""
-    if gradient is None:
-        return not bool(total.any())
-    tolerance = {torch.float64: 1e-8, torch.float32: 1e-3}.get(gradient.dtype, 0.1)
-    tolerance = 0.1 if coarse else tolerance
-    largest = max(float(squared_size.max()) ** 0.5, float(gradient.abs().max()))
-    difference = (total - gradient.to(total)).abs().max()
-    return not float(difference) > tolerance * largest  # NaN is somebody else's business

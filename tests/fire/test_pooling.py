@@ -78,6 +78,17 @@ def test_a_single_sample_gets_the_spread_of_the_others() -> None:
         pooled([lone, lone])
 
 
+def test_the_widest_fragment_is_narrowed_to_ten_medians() -> None:
+    plain = [Summary.of_rows(draw(LAWS[0], 40, derive(6, i))) for i in range(4)]
+    wild = Summary(40, 40, np.zeros(2), 1e8 * plain[0].covariance)
+    found = covariances([*plain, wild])
+    for got, given in zip(found, plain, strict=False):
+        np.testing.assert_array_equal(got, given.covariance)
+    ratio = found[4] / plain[0].covariance
+    np.testing.assert_allclose(ratio, ratio[0, 0])
+    assert 3 < ratio[0, 0] < 30
+
+
 @pytest.mark.parametrize(("n", "k"), [(8, 20), (50, 20), (500, 3)])
 def test_shrinkage_of_plain_samples_is_ledoit_and_wolfs(n: int, k: int) -> None:
     rows = derive(5, n).exponential(size=(n, k)) * np.arange(1, k + 1)

@@ -163,6 +163,18 @@ def test_a_small_v_without_the_rare_large_samples_is_no_alarm() -> None:
     assert alarms <= 6  # 2 expected at the level, 7 or more with probability 0.004
 
 
+@pytest.mark.parametrize("far", [3.0, 100.0, 1e6])
+def test_a_fragment_of_garbage_does_not_hide_a_shift(far: float) -> None:
+    rng = derive(8, "garbage")
+    found = []
+    for _ in range(10):
+        rows = [rng.exponential(size=(200, 12)) for _ in range(9)]
+        wide = far * rng.normal(size=12) + (1 + far) * rng.exponential(size=(200, 12))
+        summaries = [Summary.of_rows(r) for r in (*rows, wide)]
+        found.append(shift_test(1.5 * rng.exponential(size=(100, 12)), summaries).rejects)
+    assert np.mean(found) >= 0.9
+
+
 @pytest.mark.parametrize(
     ("validation", "level", "message"),
     [

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 @pytest.mark.slow
 def test_a_quick_run_writes_its_rows(tmp_path: Path) -> None:
     output = tmp_path / "rows.json"
-    command = [sys.executable, "benchmarks/stacked.py", "--quick", "--no-sweep"]
+    command = [sys.executable, "benchmarks/fire.py", "--quick", "--cases", "stacked"]
     done = subprocess.run(
         [*command, "--output", output], cwd=ROOT, capture_output=True, text=True, check=False
     )
