@@ -102,7 +102,8 @@ class Accumulated(Generic[F]):
             return self._step(self._mixed(fisher))
         total = fisher if self.total is None else self.total + fisher
         known = replace(self, total=total, n_batches=self.n_batches + 1)
-        known.__dict__["_base"] = self._base  # a batch changes neither of the two
+        known.__dict__["_base"] = self._base  # a batch changes none of the three
+        known.__dict__["_base_trace"] = self._base_trace
         if self.total is not None:
             known.__dict__["_size"] = self._size
         return known
@@ -145,7 +146,8 @@ class Accumulated(Generic[F]):
         if found and self.settings.debias:
             factor /= 1 - self.settings.decay**n_steps
         if found and self.settings.normalize:
-            mean = sum(part * float(fisher.trace()) for part, fisher in found) / self._size
+            base = self._base_trace if len(found) > 1 else 0.0
+            mean = (found[0][0] * float(found[0][1].trace()) + base) / self._size
             factor = 1 / mean if mean > 0 else factor
         return [(part * factor, fisher) for part, fisher in found]
 
@@ -155,6 +157,10 @@ class Accumulated(Generic[F]):
         mix, decay = self.settings.mix, self.settings.decay
         parts = [(decay, self.carried), ((1 - decay) * (1 - mix), self.validation)]
         return _sum([(part, fisher) for part, fisher in parts if fisher is not None])
+
+    @cached_property
+    def _base_trace(self) -> float:
+        return 0.0 if self._base is None else float(self._base.trace())
 
     @cached_property
     def _size(self) -> int:

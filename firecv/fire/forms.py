@@ -38,15 +38,15 @@ def precondition(gradient: Tree, terms: Sequence[tuple[float, Fisher]], strength
     """
     result = gradient
     for factor, fisher in terms:
-        if isinstance(fisher, Diagonal):  # in one pass over memory, which is most of the cost
-            result = {
-                name: torch.addcmul(
-                    value, fisher.entries[name], gradient[name], value=strength * factor
-                )
-                for name, value in result.items()
-            }
-        else:
+        if not isinstance(fisher, Diagonal):
             result = tree.add(result, tree.scale(fisher.matvec(gradient), strength * factor))
+            continue
+        # Passes over memory are the cost: one for each term, and in place after the first.
+        add = torch.addcmul if result is gradient else Tensor.addcmul_
+        result = {
+            name: add(result[name], entries, gradient[name], value=strength * factor)
+            for name, entries in fisher.entries.items()
+        }
     return result
 
 

@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from firecv.fire.pooling import check_summaries, covariances, shrunk, standard_deviations
+from firecv.fire.pooling import (
+    check_summaries,
+    covariances,
+    middle,
+    shrunk,
+    standard_deviations,
+)
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.shift_test import check_validation
 from firecv.fire.summaries import Matrix, Summary, Vector
@@ -86,8 +92,8 @@ class Problem(NamedTuple):
         centre, within = rows.mean(0), covariances(summaries)
         rows, means = rows - centre, np.stack([s.mean for s in summaries]) - centre
         own = rows.T @ rows / n_rows
-        typical = np.diag(np.median(np.diagonal(within, axis1=1, axis2=2), axis=0))
-        scales = standard_deviations(own + typical, centre)
+        typical = middle(np.diagonal(within, axis1=1, axis2=2), shares)
+        scales = standard_deviations(own + np.diag(typical), centre)
         squares = np.outer(scales, scales)
         rows, means, own, within = rows / scales, means / scales, own / squares, within / squares
         used = np.array([s.used for s in summaries])

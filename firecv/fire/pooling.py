@@ -135,10 +135,11 @@ def covariances(summaries: Sequence[Summary]) -> Matrix:
     """Return each fragment's covariance, of shape (m, k, k), fit to be averaged.
 
     One sample alone tells no covariance and gets that of the rest. One more than ten times as wide
-    as the median fragment is narrowed to that: else a single fragment of garbage drowns all.
+    as the median sample's fragment is narrowed to that: else one fragment of garbage drowns all.
     """
     within = np.stack([s.covariance for s in summaries])
-    known, sizes = np.array([s.used > 1 for s in summaries]), np.array([s.n for s in summaries])
+    known = np.array([s.used > 1 for s in summaries])
+    sizes = np.array([s.n for s in summaries], np.float64)
     if not known.any():
         raise DataError(
             "every fragment is summarised by one sample, which tells nothing of its spread; use "
@@ -146,9 +147,22 @@ def covariances(summaries: Sequence[Summary]) -> Matrix:
         )
     within[~known] = np.average(within[known], axis=0, weights=sizes[known])
     variances = np.diagonal(within, axis1=1, axis2=2)
-    typical = np.median(variances, axis=0)
+    typical = middle(variances, sizes)
     spread = (variances[:, typical > 0] / typical[typical > 0]).sum(1)
-    limit = OUTLYING * np.median(spread)
+    limit = OUTLYING * middle(spread[:, None], sizes)[0]
     if not limit > 0:
         return within
     return within * (limit / np.maximum(spread, limit))[:, None, None]
+
+
+def middle(values: Matrix, sizes: Vector) -> Vector:
+    """Return the median over fragments of each column, a fragment counting by its samples.
+
+    Examples
+    --------
+    >>> middle(np.array([[1.0], [9.0], [5.0]]), np.array([10, 80, 10]))
+    array([9.])
+    """
+    order = values.argsort(axis=0)
+    reached = np.cumsum(sizes[order], axis=0) >= sizes.sum() / 2
+    return np.take_along_axis(values, order, 0)[reached.argmax(0), np.arange(values.shape[1])]

@@ -3,7 +3,7 @@
 e = mean of V - sum_i (n_i / N) mean_i, T = e' S^-1 e with S the shrunk covariance of V and the
 fragments together, coordinates standardised. Sketches of trained models have heavy tails, many
 dependent coordinates and few samples, so T is not chi-squared with k degrees of freedom, which
-rejects up to a third of validation sets without shift at level 0.01. Instead T is held against
+rejects up to a fifth of validation sets without shift at level 0.01. Instead T is held against
 two laws, each a chi-squared with the scale and degrees of freedom that match its mean and
 variance, and the larger p-value counts:
 

@@ -71,7 +71,8 @@ def test_two_fragments_by_hand() -> None:
 
 def test_the_whole_rule_is_its_formula() -> None:
     rows, summaries = world(0)
-    typical = np.median([np.diag(s.covariance) for s in summaries], 0)
+    expanded = [np.diag(s.covariance) for s in summaries for _ in range(s.n)]
+    typical = np.quantile(expanded, 0.5, axis=0, method="inverted_cdf")
     scales = np.sqrt(rows.var(0) + typical)
     shares = np.array([s.n for s in summaries]) / sum(s.n for s in summaries)
     noise = sum(w**2 * s.covariance / s.used for w, s in zip(shares, summaries, strict=True))
