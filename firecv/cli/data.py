@@ -78,15 +78,17 @@ def verify(
 @app.command(
     epilog="Examples: firecv data show fashion_mnist --shift rotation:a=2,b=6; "
     "firecv data show heart --shift selection --fragments folds:n=5; "
-    "firecv data show digits --bands rotation --fragments iid:n=6"
+    "firecv data show digits --bands rotation --fragments iid:n=6.\n\n"
+    f"Shifts with their settings: {'; '.join(usage(SHIFTS).splitlines())}.\n\n"
+    f"Fragments: {'; '.join(usage(FRAGMENTERS).splitlines())}."
 )
 def show(
     name: Name,
     shift: Annotated[
-        str | None, typer.Option(help=f"One of: {'; '.join(usage(SHIFTS).splitlines())}")
+        str | None, typer.Option(help=f"One of {', '.join(SHIFTS)}; settings after a colon.")
     ] = None,
     fragments: Annotated[
-        str, typer.Option(help=f"One of: {'; '.join(usage(FRAGMENTERS).splitlines())}")
+        str, typer.Option(help=f"One of {', '.join(FRAGMENTERS)}; settings after a colon.")
     ] = "iid:n=4",
     bands: Annotated[
         Literal["rotation", "noise", "colour"] | None,

@@ -33,7 +33,7 @@ def find(name: str) -> Dataset:
     """
     if name in DATASETS:
         return DATASETS[name]
-    near = get_close_matches(name.lower(), DATASETS, n=1, cutoff=0.5)
+    near = get_close_matches(name.lower(), DATASETS, n=1, cutoff=0.6)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise DataError(
         f"there is no data set {name!r}; {hint}`firecv data list` names all {len(DATASETS)}"
