@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
@@ -22,6 +21,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from command import say
 from numpy.typing import NDArray
 from scipy.stats import chi2
 from sklearn.datasets import load_digits
@@ -30,7 +30,7 @@ from timing import Row, markdown, short, write_rows
 from firecv.data.rotation import rotate
 from firecv.fire.pooling import pooled, shrunk, standard_deviations
 from firecv.fire.shift_test import laws_without_shift
-from firecv.fire.weigh import Summary, shift_test, sketch_rows
+from firecv.fire.weigh import SketchSummary, shift_test, sketch_rows
 from firecv.models import Task, mlp
 from firecv.seeding import derive, derive_torch
 
@@ -122,7 +122,7 @@ def pool(data: Images, task: Task, k: int) -> Pool:
 
 def dealt(
     sketches: Matrix, classes: NDArray[Any], kind: str, rng: np.random.Generator
-) -> list[Summary]:
+) -> list[SketchSummary]:
     """Return summaries of six fragments of these samples."""
     order = rng.permutation(len(sketches))
     if kind == "skewed":  # neighbouring classes overlap
@@ -130,12 +130,12 @@ def dealt(
     cuts = (np.cumsum(FRACTIONS)[:-1] * len(order)).astype(int)
     parts = np.split(order, cuts)
     return [
-        Summary.of_rows(sketches[rng.permutation(part)[: AT_MOST[kind]]], len(part))
+        SketchSummary.of_rows(sketches[rng.permutation(part)[: AT_MOST[kind]]], len(part))
         for part in parts
     ]
 
 
-def p_values(validation: Matrix, summaries: Sequence[Summary]) -> dict[str, float]:
+def p_values(validation: Matrix, summaries: Sequence[SketchSummary]) -> dict[str, float]:
     """Return the p-value by every method."""
     total, laws = laws_without_shift(validation, summaries)
     return {
@@ -145,7 +145,7 @@ def p_values(validation: Matrix, summaries: Sequence[Summary]) -> dict[str, floa
     }
 
 
-def plain(validation: Matrix, summaries: Sequence[Summary]) -> float:
+def plain(validation: Matrix, summaries: Sequence[SketchSummary]) -> float:
     """Return the p-value of the test as it is usually written."""
     found, n_used = pooled(summaries), sum(s.used for s in summaries)
     scales = standard_deviations(found.covariance, found.mean)
@@ -231,11 +231,6 @@ def report(rows: Sequence[Row]) -> str:
         ]
         parts.append(f"## {metric}: {text}\n\n{markdown(['case', *methods], lines)}")
     return "\n\n".join(parts)
-
-
-def say(text: str) -> None:
-    """Say on standard error what has been done."""
-    print(text, file=sys.stderr, flush=True)
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

@@ -25,7 +25,7 @@ from firecv.fire.pooling import (
 )
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.shift_test import check_validation
-from firecv.fire.summaries import Matrix, Summary, Vector
+from firecv.fire.summaries import Matrix, SketchSummary, Vector
 
 TOLERANCE = 1e-10
 MOST_STEPS = 100
@@ -37,7 +37,7 @@ STRENGTHS = (0.0, *(10.0 ** (power / 2) for power in range(-10, 3)))
 
 
 def mixture(
-    validation: Matrix, summaries: Sequence[Summary], *, strength: float | None = None
+    validation: Matrix, summaries: Sequence[SketchSummary], *, strength: float | None = None
 ) -> Vector:
     """Return the weights of the mixture nearest to the validation set.
 
@@ -61,8 +61,8 @@ def mixture(
     >>> from firecv.seeding import derive
     >>> rng = derive(0, "example")
     >>> rows = [rng.normal(centre, 1, (200, 4)) for centre in (0, 1, 2)]
-    >>> found = mixture(rng.normal(2, 1, (50, 4)), [Summary.of_rows(r) for r in rows], strength=1)
-    >>> found.round(2)
+    >>> summaries = [SketchSummary.of_rows(each) for each in rows]
+    >>> mixture(rng.normal(2, 1, (50, 4)), summaries, strength=1).round(2)
     array([0.  , 0.03, 0.97])
     """
     shares = proportions([s.n for s in summaries])
@@ -85,7 +85,7 @@ class Problem(NamedTuple):
     shares: Vector
 
     @classmethod
-    def build(cls, rows: Matrix, summaries: Sequence[Summary]) -> "Problem":
+    def build(cls, rows: Matrix, summaries: Sequence[SketchSummary]) -> "Problem":
         """Return the problem for these sketches and summaries."""
         check_summaries(summaries)
         n_rows, shares = len(rows), proportions([s.n for s in summaries])

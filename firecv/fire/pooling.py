@@ -7,7 +7,7 @@ import numpy as np
 
 from firecv.errors import DataError
 from firecv.fire.shares import proportions
-from firecv.fire.summaries import Matrix, Summary, Vector
+from firecv.fire.summaries import Matrix, SketchSummary, Vector
 
 LEAST_SHRINKAGE = 1e-6
 """Keeps a covariance invertible where coordinates of a sketch depend on each other exactly."""
@@ -38,7 +38,7 @@ class Pooled(NamedTuple):
     n_effective: float
 
 
-def pooled(summaries: Sequence[Summary]) -> Pooled:
+def pooled(summaries: Sequence[SketchSummary]) -> Pooled:
     """Return the moments of the mixture of fragments, unbiased unless one is far the widest.
 
     With W_i the covariance of fragment i and B that of the means (less their own sampling noise),
@@ -48,7 +48,7 @@ def pooled(summaries: Sequence[Summary]) -> Pooled:
 
     Examples
     --------
-    >>> a, b = (Summary.of_rows(np.array([[-1.0], [1.0]]) + shift) for shift in (0.0, 4.0))
+    >>> a, b = (SketchSummary.of_rows(np.array([[-1.0], [1.0]]) + shift) for shift in (0.0, 4.0))
     >>> found = pooled([a, b])
     >>> found.mean, found.covariance  # 2 within, 4 - 1/2 between
     (array([2.]), array([[5.5]]))
@@ -108,7 +108,7 @@ def standard_deviations(covariance: Matrix, mean: Vector) -> Vector:
     return np.where(deviations > ROUNDING * np.abs(mean), deviations, np.inf)
 
 
-def check_summaries(summaries: Sequence[Summary]) -> None:
+def check_summaries(summaries: Sequence[SketchSummary]) -> None:
     """Raise `DataError` unless all summaries are of one sketch, finite and of some samples."""
     proportions([s.n for s in summaries])
     for index, summary in enumerate(summaries):
@@ -131,7 +131,7 @@ def check_summaries(summaries: Sequence[Summary]) -> None:
             )
 
 
-def covariances(summaries: Sequence[Summary]) -> Matrix:
+def covariances(summaries: Sequence[SketchSummary]) -> Matrix:
     """Return each fragment's covariance, of shape (m, k, k), fit to be averaged.
 
     One sample alone tells no covariance and gets that of the rest. One more than ten times as wide

@@ -26,7 +26,7 @@ from scipy.stats import chi2
 
 from firecv.errors import DataError
 from firecv.fire.pooling import pooled, shrunk, standard_deviations
-from firecv.fire.summaries import Matrix, Summary, check_rows
+from firecv.fire.summaries import Matrix, SketchSummary, check_rows
 
 LEVEL = 0.01
 
@@ -53,7 +53,7 @@ class ShiftTest(NamedTuple):
 
 
 def shift_test(
-    validation: Matrix, summaries: Sequence[Summary], *, level: float = LEVEL
+    validation: Matrix, summaries: Sequence[SketchSummary], *, level: float = LEVEL
 ) -> ShiftTest:
     """Return whether the validation set differs from the fragments pooled by their sizes.
 
@@ -72,7 +72,7 @@ def shift_test(
     --------
     >>> from firecv.seeding import derive
     >>> rng = derive(0, "example")
-    >>> fragments = [Summary.of_rows(rng.exponential(size=(n, 8))) for n in (100, 300)]
+    >>> fragments = [SketchSummary.of_rows(rng.exponential(size=(n, 8))) for n in (100, 300)]
     >>> shift_test(rng.exponential(size=(50, 8)), fragments).rejects
     False
     >>> shift_test(1.5 * rng.exponential(size=(50, 8)), fragments).rejects
@@ -102,7 +102,7 @@ class Moments(NamedTuple):
 
 
 def laws_without_shift(
-    validation: Matrix, summaries: Sequence[Summary]
+    validation: Matrix, summaries: Sequence[SketchSummary]
 ) -> tuple[float, dict[str, Moments]]:
     """Return T, and the moments it would have without shift by either law."""
     rows = check_validation(validation, summaries)
@@ -145,7 +145,7 @@ def _whitened(lower: Matrix, matrix: Matrix) -> Matrix:
     return np.asarray(solve_triangular(lower, half.T, lower=True))
 
 
-def check_validation(validation: Matrix, summaries: Sequence[Summary]) -> Matrix:
+def check_validation(validation: Matrix, summaries: Sequence[SketchSummary]) -> Matrix:
     """Return the rows of V; raise `DataError` unless they fit the summaries."""
     rows = check_rows(validation, 2, "the sketch of the validation set")
     if summaries and rows.shape[1:] != summaries[0].mean.shape:

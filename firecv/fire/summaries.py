@@ -28,7 +28,7 @@ AT_MOST: Final = 512
 
 @final
 @dataclass(frozen=True, eq=False)
-class Summary:
+class SketchSummary:
     """Mean and covariance of the sketch over some samples of a fragment.
 
     Attributes
@@ -49,12 +49,12 @@ class Summary:
     covariance: Matrix
 
     @classmethod
-    def of_rows(cls, rows: Matrix, n: int | None = None) -> "Summary":
+    def of_rows(cls, rows: Matrix, n: int | None = None) -> "SketchSummary":
         """Return the summary of sketches of shape (n_used, k) from a fragment of n samples.
 
         Examples
         --------
-        >>> Summary.of_rows(np.array([[1.0, 0.0], [3.0, 0.0]]), n=10).mean
+        >>> SketchSummary.of_rows(np.array([[1.0, 0.0], [3.0, 0.0]]), n=10).mean
         array([2., 0.])
         """
         rows = check_rows(rows, 1, "the sketch of a fragment")
@@ -76,13 +76,13 @@ class Summary:
         }
 
     @classmethod
-    def from_tree(cls, arrays: Tree) -> "Summary":
+    def from_tree(cls, arrays: Tree) -> "SketchSummary":
         """Return what `to_tree` was called on.
 
         Examples
         --------
-        >>> there = Summary.of_rows(np.array([[1.0, 0.0], [3.0, 2.0]])).to_tree()
-        >>> Summary.from_tree(there).covariance
+        >>> there = SketchSummary.of_rows(np.array([[1.0, 0.0], [3.0, 2.0]])).to_tree()
+        >>> SketchSummary.from_tree(there).covariance
         array([[2., 2.],
                [2., 2.]])
         """
@@ -111,7 +111,7 @@ def summarise(
     at_most: int = AT_MOST,
     weights: Tree | None = None,
     n_numbers: int = NUMBERS,
-) -> Summary:
+) -> SketchSummary:
     """Return the summary of a fragment, from at most so many of its samples.
 
     Parameters
@@ -142,7 +142,7 @@ def summarise(
     rows = sketch_rows(
         task, x, seed=seed, rng=rng, at_most=at_most, weights=weights, n_numbers=n_numbers
     )
-    return Summary.of_rows(rows, len(x))
+    return SketchSummary.of_rows(rows, len(x))
 
 
 def sketch_rows(

@@ -16,11 +16,11 @@ from firecv.fire.information import information
 from firecv.fire.mixture import mixture
 from firecv.fire.shares import proportions
 from firecv.fire.shift_test import ShiftTest, shift_test
-from firecv.fire.summaries import Summary, Vector, sketch_rows, summarise
+from firecv.fire.summaries import SketchSummary, Vector, sketch_rows, summarise
 
 __all__ = [
     "ShiftTest",
-    "Summary",
+    "SketchSummary",
     "distance",
     "guarded",
     "halved",

@@ -9,7 +9,7 @@ from sklearn.covariance import ledoit_wolf
 
 from firecv.errors import DataError
 from firecv.fire.mixture import STRENGTHS, Problem, mixture, nearest
-from firecv.fire.summaries import Summary
+from firecv.fire.summaries import SketchSummary
 from firecv.seeding import derive
 
 
@@ -17,7 +17,7 @@ def world(seed: int, centres=(0.0, 1.0, 2.0, 3.0), k: int = 4, n: int = 60, targ
     """Return sketches of V and summaries of fragments with these centres and unequal sizes."""
     rng = derive(seed, "mixture")
     rows = [rng.normal(c, 1, (80 + 20 * i, k)) for i, c in enumerate(centres)]
-    return rng.normal(target, 1, (n, k)), [Summary.of_rows(r) for r in rows]
+    return rng.normal(target, 1, (n, k)), [SketchSummary.of_rows(r) for r in rows]
 
 
 @settings(max_examples=25, deadline=None)
@@ -121,7 +121,7 @@ def test_without_shift_the_chosen_strength_is_mostly_none() -> None:
     chosen = []
     for seed in range(30):
         rng = derive(seed, "no shift")
-        summaries = [Summary.of_rows(rng.normal(size=(100, 5))) for _ in range(4)]
+        summaries = [SketchSummary.of_rows(rng.normal(size=(100, 5))) for _ in range(4)]
         chosen.append(Problem.build(rng.normal(size=(50, 5)), summaries).best_strength())
     assert np.mean(np.array(chosen) == 0) >= 0.8
 
@@ -133,7 +133,7 @@ def test_garbage_however_far_and_wide_gets_nothing_and_leaves_the_rest(
 ) -> None:
     rows, summaries = world(5)
     mean = far * np.array([1.0, -1.0, 1.0, -1.0])  # not along what tells the others apart
-    garbage = Summary(100, 100, mean, wide * far**2 * np.eye(4) + np.eye(4))
+    garbage = SketchSummary(100, 100, mean, wide * far**2 * np.eye(4) + np.eye(4))
     w = mixture(rows, [*summaries, garbage], strength=0.02)
     wanted = mixture(rows, summaries, strength=0.02)
     assert w[4] < 1e-2 and w.sum() == pytest.approx(1)
@@ -149,7 +149,7 @@ def test_a_tiny_v_is_enough_to_choose(n: int) -> None:
 
 @pytest.mark.parametrize("value", [0.0, 1.0])
 def test_sketches_that_never_vary_give_the_shares(value: float) -> None:
-    summaries = [Summary.of_rows(np.full((n, 2), value)) for n in (10, 30)]
+    summaries = [SketchSummary.of_rows(np.full((n, 2), value)) for n in (10, 30)]
     w = mixture(np.full((5, 2), value), summaries, strength=1.0)
     np.testing.assert_allclose(w, [0.25, 0.75])
 

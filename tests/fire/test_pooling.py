@@ -7,7 +7,7 @@ from sklearn.covariance import ledoit_wolf
 from firecv.errors import DataError
 from firecv.fire.pooling import covariances, pooled, shrunk, standard_deviations
 from firecv.fire.shares import check_strength, proportions
-from firecv.fire.summaries import Summary
+from firecv.fire.summaries import SketchSummary
 from firecv.seeding import derive
 
 LAWS = [(0.0, 1.0), (3.0, 0.5), (-1.0, 2.0)]
@@ -22,7 +22,7 @@ def draw(law: tuple[float, float], n: int, rng: np.random.Generator) -> np.ndarr
 
 def test_one_fragment_is_itself() -> None:
     rows = draw(LAWS[0], 50, derive(0))
-    found = pooled([Summary.of_rows(rows)])
+    found = pooled([SketchSummary.of_rows(rows)])
     np.testing.assert_allclose(found.mean, rows.mean(0))
     np.testing.assert_allclose(found.covariance, np.cov(rows.T))
     np.testing.assert_allclose(found.noise, np.cov(rows.T) / 50)
@@ -31,7 +31,7 @@ def test_one_fragment_is_itself() -> None:
 
 def test_with_all_samples_used_the_noise_is_the_covariance_over_all() -> None:
     fragments = [draw(law, n, derive(1, n)) for law, n in zip(LAWS, (20, 30, 50), strict=True)]
-    found = pooled([Summary.of_rows(rows) for rows in fragments])
+    found = pooled([SketchSummary.of_rows(rows) for rows in fragments])
     np.testing.assert_allclose(found.noise, found.covariance / 100)
     np.testing.assert_allclose(found.mean, np.concatenate(fragments).mean(0))
 
@@ -41,7 +41,7 @@ def test_covariance_is_unbiased_for_fragments_of_unequal_size_and_use() -> None:
     found = [
         pooled(
             [
-                Summary.of_rows(draw(law, u, rng), n)
+                SketchSummary.of_rows(draw(law, u, rng), n)
                 for law, u, n in zip(LAWS, used, sizes, strict=True)
             ]
         ).covariance
@@ -59,7 +59,7 @@ def test_noise_is_that_of_fragments_cut_from_one_law() -> None:
         rows = rows[np.argsort(rows[:, 0])]  # as uneven as can be
         parts = np.split(rows, [30, 100])
         summaries = [
-            Summary.of_rows(rng.permutation(part)[:used], len(part))
+            SketchSummary.of_rows(rng.permutation(part)[:used], len(part))
             for part, used in zip(parts, (30, 10, 5), strict=True)
         ]
         found = pooled(summaries)
@@ -69,8 +69,8 @@ def test_noise_is_that_of_fragments_cut_from_one_law() -> None:
 
 
 def test_a_single_sample_gets_the_spread_of_the_others() -> None:
-    a, b = (Summary.of_rows(draw(LAWS[0], n, derive(4, n))) for n in (40, 10))
-    lone = Summary.of_rows(np.ones((1, 2)))
+    a, b = (SketchSummary.of_rows(draw(LAWS[0], n, derive(4, n))) for n in (40, 10))
+    lone = SketchSummary.of_rows(np.ones((1, 2)))
     found = covariances([a, lone, b])
     np.testing.assert_allclose(found[1], 0.8 * a.covariance + 0.2 * b.covariance)
     assert not lone.covariance.any()
@@ -79,8 +79,8 @@ def test_a_single_sample_gets_the_spread_of_the_others() -> None:
 
 
 def test_the_widest_fragment_is_narrowed_to_ten_medians() -> None:
-    plain = [Summary.of_rows(draw(LAWS[0], 40, derive(6, i))) for i in range(4)]
-    wild = Summary(40, 40, np.zeros(2), 1e8 * plain[0].covariance)
+    plain = [SketchSummary.of_rows(draw(LAWS[0], 40, derive(6, i))) for i in range(4)]
+    wild = SketchSummary(40, 40, np.zeros(2), 1e8 * plain[0].covariance)
     found = covariances([*plain, wild])
     for got, given in zip(found, plain, strict=False):
         np.testing.assert_array_equal(got, given.covariance)
@@ -114,9 +114,9 @@ def test_strengths_are_finite_and_not_negative(strength: float) -> None:
         check_strength(strength)
 
 
-def summary(**changes) -> Summary:
+def summary(**changes) -> SketchSummary:
     fields = {"n": 9, "used": 3, "mean": np.zeros(2), "covariance": np.eye(2)} | changes
-    return Summary(**fields)
+    return SketchSummary(**fields)
 
 
 @pytest.mark.parametrize(
@@ -131,6 +131,6 @@ def summary(**changes) -> Summary:
         (summary(covariance=np.full((2, 2), np.nan)), "NaN or infinite"),
     ],
 )
-def test_summaries_that_do_not_fit_are_refused(bad: Summary, message: str) -> None:
+def test_summaries_that_do_not_fit_are_refused(bad: SketchSummary, message: str) -> None:
     with pytest.raises(DataError, match=message):
         pooled([summary(), bad])

@@ -11,12 +11,12 @@ from sklearn.covariance import ledoit_wolf
 
 from firecv.errors import DataError
 from firecv.fire.shift_test import laws_without_shift, shift_test
-from firecv.fire.summaries import Summary
+from firecv.fire.summaries import SketchSummary
 from firecv.seeding import derive
 
 
-def fragments(rng: np.random.Generator, k: int = 3, sizes=(40, 60, 100)) -> list[Summary]:
-    return [Summary.of_rows(rng.exponential(size=(n, k)), 2 * n) for n in sizes]
+def fragments(rng: np.random.Generator, k: int = 3, sizes=(40, 60, 100)) -> list[SketchSummary]:
+    return [SketchSummary.of_rows(rng.exponential(size=(n, k)), 2 * n) for n in sizes]
 
 
 def slow_moments(rows: np.ndarray, noise: np.ndarray, inverse: np.ndarray) -> tuple[float, float]:
@@ -70,7 +70,7 @@ def test_both_laws_are_those_of_the_definition() -> None:
 def test_for_many_normal_samples_it_is_the_plain_chi_squared_test() -> None:
     rng = derive(1, "normal")
     mixing = np.array([[1.0, 0.0, 0.0], [0.5, 1.0, 0.0], [0.0, 3.0, 1.0]])
-    summaries = [Summary.of_rows(rng.normal(size=(20_000, 3)) @ mixing) for _ in range(3)]
+    summaries = [SketchSummary.of_rows(rng.normal(size=(20_000, 3)) @ mixing) for _ in range(3)]
     validation = rng.normal(size=(20_000, 3)) @ mixing + 0.01
     gap = validation.mean(0) - np.mean([s.mean for s in summaries], 0)
     covariance = ledoit_wolf(validation)[0]
@@ -102,7 +102,7 @@ def test_it_does_not_depend_on_units_or_order(seed: int, k: int, n: int, unit: f
     order, columns = rng.permutation(n), rng.permutation(k)
     scales = unit * rng.exponential(size=k)
     moved = [
-        Summary(
+        SketchSummary(
             s.n,
             s.used,
             (s.mean * scales)[columns],
@@ -117,7 +117,7 @@ def test_it_does_not_depend_on_units_or_order(seed: int, k: int, n: int, unit: f
 def test_it_sees_a_shift_of_mean_in_any_direction() -> None:
     rng = derive(3, "power")
     for column in range(5):
-        summaries = [Summary.of_rows(rng.exponential(size=(200, 5))) for _ in range(3)]
+        summaries = [SketchSummary.of_rows(rng.exponential(size=(200, 5))) for _ in range(3)]
         validation = rng.exponential(size=(100, 5))
         validation[:, column] += 0.7
         assert shift_test(validation, summaries).rejects
@@ -127,8 +127,8 @@ def test_coordinates_that_say_the_same_count_once() -> None:
     rng = derive(4, "copies")
     plain = [rng.exponential(size=(n, 2)) for n in (60, 100, 30)]
     copied = [np.concatenate([rows] * 10, 1) for rows in plain]
-    once = shift_test(plain[2], [Summary.of_rows(r) for r in plain[:2]])
-    often = shift_test(copied[2], [Summary.of_rows(r) for r in copied[:2]])
+    once = shift_test(plain[2], [SketchSummary.of_rows(r) for r in plain[:2]])
+    often = shift_test(copied[2], [SketchSummary.of_rows(r) for r in copied[:2]])
     assert often.degrees < 4
     assert often.p_value == pytest.approx(once.p_value, abs=0.1)
 
@@ -137,13 +137,13 @@ def test_dead_coordinates_count_for_nothing() -> None:
     rng = derive(5, "dead")
     rows = [rng.exponential(size=(n, 4)) for n in (60, 100, 30)]
     wider = [np.concatenate([r, np.full((len(r), 3), 0.25)], 1) for r in rows]
-    found = shift_test(rows[2], [Summary.of_rows(r) for r in rows[:2]])
-    other = shift_test(wider[2], [Summary.of_rows(r) for r in wider[:2]])
+    found = shift_test(rows[2], [SketchSummary.of_rows(r) for r in rows[:2]])
+    other = shift_test(wider[2], [SketchSummary.of_rows(r) for r in wider[:2]])
     assert other.p_value == pytest.approx(found.p_value, rel=0.2)
 
 
 def test_where_nothing_varies_nothing_differs_unless_v_does() -> None:
-    summaries = [Summary.of_rows(np.ones((5, 2)))] * 2
+    summaries = [SketchSummary.of_rows(np.ones((5, 2)))] * 2
     assert shift_test(np.ones((4, 2)), summaries) == (0.0, 0.0, 1.0, False)
     assert shift_test(np.full((40, 2), 2.0), summaries).rejects
 
@@ -157,7 +157,7 @@ def test_a_small_v_without_the_rare_large_samples_is_no_alarm() -> None:
         return np.where(large, 100.0, 1.0) * rng.exponential(size=(n, 4))
 
     alarms = sum(
-        shift_test(rows(10), [Summary.of_rows(rows(300)) for _ in range(3)]).rejects
+        shift_test(rows(10), [SketchSummary.of_rows(rows(300)) for _ in range(3)]).rejects
         for _ in range(200)
     )
     assert alarms <= 6  # 2 expected at the level, 7 or more with probability 0.004
@@ -170,7 +170,7 @@ def test_a_fragment_of_garbage_does_not_hide_a_shift(far: float) -> None:
     for _ in range(10):
         rows = [rng.exponential(size=(200, 12)) for _ in range(9)]
         wide = far * rng.normal(size=12) + (1 + far) * rng.exponential(size=(200, 12))
-        summaries = [Summary.of_rows(r) for r in (*rows, wide)]
+        summaries = [SketchSummary.of_rows(r) for r in (*rows, wide)]
         found.append(shift_test(1.5 * rng.exponential(size=(100, 12)), summaries).rejects)
     assert np.mean(found) >= 0.9
 

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from firecv.errors import DataError
-from firecv.fire.summaries import Summary, sketch_rows, summarise
+from firecv.fire.summaries import SketchSummary, sketch_rows, summarise
 from firecv.fisher import sketch
 from firecv.models import Task, batches
 from firecv.seeding import derive
@@ -17,23 +17,23 @@ def rows(n: int = 30, k: int = 5) -> np.ndarray:
 
 
 def test_moments_are_those_of_numpy() -> None:
-    found = Summary.of_rows(rows(), n=70)
+    found = SketchSummary.of_rows(rows(), n=70)
     assert (found.n, found.used) == (70, 30)
     np.testing.assert_allclose(found.mean, rows().mean(0))
     np.testing.assert_allclose(found.covariance, np.cov(rows().T))
 
 
 def test_one_sample_has_a_mean_and_no_spread() -> None:
-    found = Summary.of_rows(rows(1))
+    found = SketchSummary.of_rows(rows(1))
     assert found.used == 1
     assert not found.covariance.any()
 
 
 def test_it_survives_the_wire_in_its_triangle() -> None:
-    summary = Summary.of_rows(rows(), n=70)
+    summary = SketchSummary.of_rows(rows(), n=70)
     arrays = summary.to_tree()
     assert sum(value.numel() for value in arrays.values()) == 2 + 5 + 15
-    found = Summary.from_tree(arrays)
+    found = SketchSummary.from_tree(arrays)
     assert (found.n, found.used) == (70, 30)
     np.testing.assert_array_equal(found.mean, summary.mean)
     np.testing.assert_allclose(found.covariance, summary.covariance, rtol=1e-15)
@@ -49,10 +49,10 @@ def test_it_survives_the_wire_in_its_triangle() -> None:
     ],
 )
 def test_damaged_arrays_are_refused(change: dict, message: str) -> None:
-    arrays = Summary.of_rows(rows()).to_tree() | change
+    arrays = SketchSummary.of_rows(rows()).to_tree() | change
     arrays = {name: value for name, value in arrays.items() if value is not None}
     with pytest.raises(DataError, match=message):
-        Summary.from_tree(arrays)
+        SketchSummary.from_tree(arrays)
 
 
 def test_it_is_taken_of_the_exact_sketch() -> None:
@@ -89,10 +89,10 @@ def test_no_more_samples_are_used_than_asked_for_and_none_twice() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Summary.of_rows(np.full((3, 2), np.nan)), "NaN or infinite"),
-        (lambda: Summary.of_rows(np.zeros((0, 2))), "1 samples or more"),
-        (lambda: Summary.of_rows(np.zeros(3)), r"expected \(n_samples, k\)"),
-        (lambda: Summary.of_rows(rows(), n=3), "cannot have 30"),
+        (lambda: SketchSummary.of_rows(np.full((3, 2), np.nan)), "NaN or infinite"),
+        (lambda: SketchSummary.of_rows(np.zeros((0, 2))), "1 samples or more"),
+        (lambda: SketchSummary.of_rows(np.zeros(3)), r"expected \(n_samples, k\)"),
+        (lambda: SketchSummary.of_rows(rows(), n=3), "cannot have 30"),
         (
             lambda: sketch_rows(make_case("table").task, torch.zeros(2, 3), seed=0, rng=derive(0),
                                 at_most=0),
