@@ -27,7 +27,7 @@ METRICS = {
     "zero_step_ratio": "strength 0",
     "precondition_step_ratio": "precondition, diagonal Fisher of every batch",
     "quadratic_step_ratio": "quadratic, diagonal, in the second fragment; the batch's Fisher in "
-    "every tenth step",
+    "every twentieth step",
     "trace_step_ratio": "trace, on the batch alone",
     "trace_validation_step_ratio": "trace, with 16 samples of a labelled validation set",
     "align_step_ratio": "align, with the frozen Fisher of a labelled validation set",

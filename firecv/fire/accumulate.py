@@ -100,7 +100,10 @@ class Accumulated(Generic[F]):
         """
         if self.settings.step == "batch":
             return self._step(self._mixed(fisher))
-        total = fisher if self.total is None else self.total + fisher
+        return self.with_total(fisher if self.total is None else self.total + fisher)
+
+    def with_total(self, total: F) -> "Accumulated[F]":
+        """Return what is known after another mini-batch whose Fisher is in `total` already."""
         known = replace(self, total=total, n_batches=self.n_batches + 1)
         known.__dict__["_base"] = self._base  # a batch changes none of the three
         known.__dict__["_base_trace"] = self._base_trace

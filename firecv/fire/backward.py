@@ -18,13 +18,13 @@ from firecv.fire.accumulate import Accumulated, Accumulation
 from firecv.fire.forms import FORMS, Form, precondition
 from firecv.fire.penalties import align_term, trace_term
 from firecv.fire.pull import Pull
-from firecv.fire.scale import Scale, scale_of
+from firecv.fire.scale import Scale, is_still, scale_of
 from firecv.fire.state import known_from_state, known_to_state, read, write
 from firecv.fire.validation import Given, as_validation
 from firecv.fisher import Diagonal, estimate
 from firecv.fisher.base import Fisher, Structure
 from firecv.fisher.capture import Pass
-from firecv.fisher.estimate import step_of_pass
+from firecv.fisher.estimate import look_at_pass
 from firecv.fisher.fallback import UnrepeatableLayer
 from firecv.fisher.recorder import eval_mode
 from firecv.fisher.watch import Watch
@@ -62,7 +62,7 @@ class Fire:
         Steps between two estimates of the validation set's Fisher.
     fisher_every
         Steps between two looks at the batch's Fisher; by default 1 for `precondition` with a
-        diagonal and 10 where a look is dear or little needed.
+        diagonal, 10 with another structure, 20 for `quadratic`.
     validation_batch
         Samples of the validation set drawn in every step of `trace` and `align`.
     optimiser
@@ -105,12 +105,14 @@ class Fire:
         self.n_steps = 0
         self.reference: Tree | None = None
         self._auto = [0.0, 0.0, 0.0]
+        self._scale = Scale(None, is_plain=False)
         if self.strength == 0:
             return  # plain training: nothing below may happen
         self.validation = as_validation(validation)
         self.refresh, self.validation_batch = refresh, validation_batch
+        little = 20 if form == "quadratic" else 10
         dear = form == "quadratic" or cast(object, structure) is not Diagonal
-        self.fisher_every = fisher_every or (10 if dear else 1)
+        self.fisher_every = fisher_every or (little if dear else 1)
         self._rng = derive_torch(seed, "fire", "validation")
         self._check_regime()
         if self.validation.fisher is not None:
@@ -170,6 +172,7 @@ class Fire:
             "n_steps": self.n_steps,
             "strength": self.strength,
             "auto": list(self._auto),
+            "scale": list(self._scale),
             "known": known_to_state(self.known),
         }
         if self.reference is not None:
@@ -188,6 +191,7 @@ class Fire:
         self.known = known_from_state(state["known"], self.known, self.task.parameters())
         self.n_steps, self.strength = int(state["n_steps"]), state["strength"]
         self._auto = [float(value) for value in state["auto"]]
+        self._scale = Scale(*state["scale"])
         self.reference = state.get("reference")
         if self.strength != 0:
             self._rng.set_state(state["rng"])
@@ -267,29 +271,32 @@ class Fire:
         """Return the gradient of the loss and keep the batch's Fisher, which comes with it."""
         done = self._watch.take()
         if not self._mixes_samples():
+            in_fragment = self.known.settings.step == "fragment"
+            onto = self.known.total if in_fragment else None
+
+            def judge(at_scores: Tensor) -> float | None:
+                row = self.n_steps % len(y)
+                if not is_still(self._scale, at_scores, done.scores.detach(), y, row):
+                    self._scale = scale_of(at_scores, done.scores, y)
+                return self._scale.factor if self._scale.is_plain else None
+
             try:
-                step, at_scores = step_of_pass(self.structure, done, loss)
+                gradient, fisher = look_at_pass(self.structure, done, loss, judge, onto)
             except UnrepeatableLayer:
                 pass  # raised before the backward pass: the graph is whole
             else:
-                scale = scale_of(at_scores, done.scores, y)
-                self._keep(step.fisher, scale, done, y)
-                return step.gradient
+                if fisher is None:
+                    why = "the loss is not the plain mean cross-entropy times a number"
+                    self._keep_by_second_pass(why, done, y)
+                else:
+                    keep = self.known.with_total if in_fragment else self.known.with_batch
+                    self.known = keep(fisher)
+                return gradient
         gradient = self._gradient(loss)
         self._keep_by_second_pass(
             "the model has a batch norm or a layer without closed form in train mode", done, y
         )
         return gradient
-
-    def _keep(self, fisher: Fisher, scale: Scale, done: Pass, y: Tensor) -> None:
-        """Keep the Fisher that came with a gradient, if the loss was a plain one."""
-        if not scale.is_plain or scale.factor is None:
-            self._keep_by_second_pass(
-                "the loss is not the plain mean cross-entropy times a number", done, y
-            )
-            return
-        is_mean = abs(scale.factor - 1) < 1e-5
-        self.known = self.known.with_batch(fisher if is_mean else fisher * scale.factor**-2)
 
     def _keep_by_second_pass(self, why: str, done: Pass, y: Tensor) -> None:
         self._watch.plan.say(f"{why}: the Fisher takes a pass of its own, in eval mode")

@@ -5,6 +5,7 @@ show there: for the mean cross-entropy the gradient is q = (p - one_hot(y)) / n,
 multiplies its rows. So nobody has to be asked.
 """
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -73,3 +74,28 @@ def _weighted(found: Tensor, wanted: Tensor, tolerance: float) -> Scale:
     if float((found - rows[:, None] * wanted).norm()) <= tolerance:
         return Scale(float(rows.sum()), is_plain=False)
     return Scale(None, is_plain=False)
+
+
+def is_still(scale: Scale, gradient: Tensor, scores: Tensor, y: Tensor, row: int) -> bool:
+    """Tell by one sample whether a loss is the same multiple of the mean as it was; cheap.
+
+    Parameters
+    ----------
+    scale
+        What it was; only a plain one can be told.
+    gradient, scores, y
+        As for `scale_of`.
+    row
+        The sample to look at; take another one each time.
+    """
+    if not scale.is_plain or scale.factor is None:
+        return False
+    found, own, label = gradient[row].tolist(), scores[row].tolist(), int(y[row])
+    most = max(own)
+    weights = [math.exp(value - most) for value in own]
+    total = sum(weights)
+    wanted = [scale.factor * w / total / len(y) for w in weights]
+    wanted[label] -= scale.factor / len(y)
+    size = math.hypot(*wanted)
+    tolerance = 10 * TOLERANCE.get(scores.dtype, 0.05)
+    return math.hypot(*(a - b for a, b in zip(found, wanted, strict=True))) <= tolerance * size

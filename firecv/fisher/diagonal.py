@@ -9,6 +9,7 @@ from torch import Tensor
 from firecv import tree
 from firecv.fisher.base import check_factor, check_same, metric
 from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.layers.linear import LinearGradients
 from firecv.tree import Tree
 
 
@@ -41,10 +42,10 @@ class Diagonal:
 
     @classmethod
     def with_gradient(
-        cls, layers: Sequence[LayerGradients], factor: float
+        cls, layers: Sequence[LayerGradients], factor: float, onto: "Diagonal | None" = None
     ) -> tuple[Tree, "Diagonal"]:
-        """Return the sum of gradients, and `factor` times the sum of squares."""
-        pairs = [layer.total_and_squares(factor) for layer in layers]
+        """Return the sum of gradients, and `factor` times the sum of squares, added to `onto`."""
+        pairs = [_total_and_squares(layer, factor, onto) for layer in layers]
         gradient = {name: value for total, _ in pairs for name, value in total.items()}
         return gradient, cls({name: v for _, squares in pairs for name, v in squares.items()})
 
@@ -82,3 +83,14 @@ class Diagonal:
     def from_tree(cls, arrays: Tree) -> "Diagonal":
         """Return the Fisher with these entries."""
         return cls(dict(arrays))
+
+
+def _total_and_squares(
+    layer: LayerGradients, factor: float, onto: Diagonal | None
+) -> tuple[Tree, Tree]:
+    if onto is None:
+        return layer.total_and_squares(factor)
+    if isinstance(layer, LinearGradients):  # its product can add as it goes
+        return layer.total(), layer.squares_onto(onto.entries, factor)
+    total, squares = layer.total_and_squares(factor)
+    return total, {name: onto.entries[name] + value for name, value in squares.items()}

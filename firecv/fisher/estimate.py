@@ -5,6 +5,7 @@ parameters. Always a mean, never a sum.
 """
 
 import math
+from collections.abc import Callable
 from typing import Generic, NamedTuple, TypeVar, cast
 
 import torch
@@ -168,22 +169,41 @@ def _in_one_pass(
         with torch.no_grad():
             loss, layers = _written_out(plan.perceptron, x, y, weights, pull, share)
         checks.check_finite_loss(loss, task, x, weights)
-        gradient, fisher = _gathered(structure, task, layers, {}, x, loss)
-        return Step(gradient, fisher, loss.detach())
+        return _written_out_step(structure, task, layers, x, loss)
     with torch.enable_grad():
         done = plan.run(task, x, weights)
         checks.check_scores(done.scores, n)
         checks.check_labels(y, done.scores.shape[1])
         loss = functional.cross_entropy(done.scores, y)
     checks.check_finite_loss(loss, task, x, weights)
-    return step_of_pass(structure, done, loss)[0]
+    gradient, fisher = look_at_pass(structure, done, loss, lambda _: 1.0)
+    assert fisher is not None
+    return Step(gradient, fisher, loss.detach())
 
 
-def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor) -> tuple[Step[F], Tensor]:
-    """Return gradient, Fisher and loss from one backward pass, and the gradient at the scores.
+class Look(NamedTuple, Generic[F]):
+    """What a look at the Fisher of a step gave.
 
-    The Fisher is the empirical one if the loss is the mean cross-entropy; if that was multiplied
-    with a number, the Fisher is with its square.
+    Attributes
+    ----------
+    gradient
+        Of the loss.
+    fisher
+        What was given plus the empirical Fisher of the batch; None if it was not wanted.
+    """
+
+    gradient: Tree
+    fisher: F | None
+
+
+def look_at_pass(
+    structure: Structure[F],
+    done: Pass,
+    loss: Tensor,
+    judge: Callable[[Tensor], float | None],
+    onto: F | None = None,
+) -> Look[F]:
+    """Return the gradient of any loss and the empirical Fisher from one backward pass.
 
     Parameters
     ----------
@@ -193,12 +213,30 @@ def step_of_pass(structure: Structure[F], done: Pass, loss: Tensor) -> tuple[Ste
         A forward pass.
     loss
         A loss of its scores.
+    judge
+        Given the gradient at the scores, says what the loss is a multiple of the mean cross-entropy
+        by; None if it is none, and the pass has no Fisher to give.
+    onto
+        A Fisher to add the batch's to; for a diagonal this costs less than adding it afterwards.
     """
-    pull, share = _pull(structure, done.x.shape[0])
+    n = done.x.shape[0]
+    pull, share = _pull(structure, n)
     with full_precision(done.x):
         found = done.backward(loss, torch.full_like(loss, pull), share)
-    gradient, fisher = _gathered(structure, done.task, found.layers, found.totals, done.x, loss)
-    return Step(gradient, fisher, loss.detach()), found.at_scores / pull
+    scale = judge(found.at_scores / pull)
+    factor = 1.0 if scale is None else 1 / scale**2
+    with torch.no_grad(), full_precision(done.x):
+        if cast(object, structure) is Diagonal:
+            kept = cast("Diagonal | None", onto) if scale is not None else None
+            gradient, diagonal = Diagonal.with_gradient(found.layers, n * factor, kept)
+            fisher = cast(F, diagonal)
+        else:
+            gradient, fisher = _gradient(found.layers, pull), structure.from_layers(found.layers)
+            fisher = fisher if factor == 1 else fisher * factor
+            fisher = fisher if onto is None else onto + fisher
+        checks.check_finite_fisher(fisher, found.layers, done.x)
+        gradient = _completed(gradient, found.totals, pull, done.task, loss)
+        return Look(gradient, None if scale is None else fisher)
 
 
 def _pull(structure: Structure[F], n: int) -> tuple[float, float]:
@@ -208,31 +246,31 @@ def _pull(structure: Structure[F], n: int) -> tuple[float, float]:
     return math.sqrt(n), 1 / n  # of g_i / sqrt(n)
 
 
-def _gathered(
-    structure: Structure[F],
-    task: Task,
-    layers: list[LayerGradients],
-    totals: Tree,
-    x: Tensor,
-    loss: Tensor,
-) -> tuple[Tree, F]:
-    """Return the gradient of the loss and the Fisher from per-sample gradients of layers."""
+def _gradient(layers: list[LayerGradients], pull: float) -> Tree:
+    parts = [layer.total(1 / pull) for layer in layers]
+    return {name: value for part in parts for name, value in part.items()}
+
+
+def _completed(gradient: Tree, totals: Tree, pull: float, task: Task, loss: Tensor) -> Tree:
+    """Return the gradient with what went through the whole-model fallback, in the task's order."""
+    gradient = gradient | tree.scale(totals, 1 / pull)
+    if loss.dtype.itemsize < 4:  # sums were taken in single precision
+        return {name: gradient[name].to(p.dtype) for name, p in task.parameters().items()}
+    return {name: gradient[name] for name in task.trainable}
+
+
+def _written_out_step(
+    structure: Structure[F], task: Task, layers: list[LayerGradients], x: Tensor, loss: Tensor
+) -> Step[F]:
     n = x.shape[0]
-    pull, _ = _pull(structure, n)
     with torch.no_grad(), full_precision(x):
         if cast(object, structure) is Diagonal:
             gradient, diagonal = Diagonal.with_gradient(layers, n)
             fisher = cast(F, diagonal)
         else:
-            parts = [layer.total(1 / pull) for layer in layers]
-            gradient = {name: value for part in parts for name, value in part.items()}
-            fisher = structure.from_layers(layers)
+            gradient, fisher = _gradient(layers, math.sqrt(n)), structure.from_layers(layers)
         checks.check_finite_fisher(fisher, layers, x)
-        gradient |= tree.scale(totals, 1 / pull)
-        gradient = {name: gradient[name] for name in task.trainable}
-        if loss.dtype.itemsize < 4:  # sums were taken in single precision
-            gradient = {n: gradient[n].to(p.dtype) for n, p in task.parameters().items()}
-        return gradient, fisher
+        return Step(_completed(gradient, {}, 1.0, task, loss), fisher, loss.detach())
 
 
 def _written_out(

@@ -82,6 +82,16 @@ class LinearGradients:
             return self.total(), self._squares_of(self.delta.square().mul_(factor))
         return self.total(), tree.scale(self.squares(), factor)
 
+    def squares_onto(self, onto: Tree, factor: float) -> Tree:
+        """Return `onto` plus `factor` times the sum of squares, in one product where possible."""
+        if self.a.ndim != 2 or not self.weight:
+            _, squares = self.total_and_squares(factor)
+            return {name: onto[name] + value for name, value in squares.items()}
+        squared = self.delta.square().mul_(factor)
+        weight = torch.addmm(onto[self.weight], squared.T, self.a.square())
+        bias = onto[self.bias] + squared.sum(0) if self.bias else None
+        return named(self.weight, self.bias, weight, bias)
+
     def norms(self) -> Tensor:
         """Return g_i' g_i = (|a_i|^2 + 1) |delta_i|^2, or its sum over pairs of positions."""
         if self.a.ndim == 2:
