@@ -281,17 +281,17 @@ class Fire:
                 return self._scale.factor if self._scale.is_plain else None
 
             try:
-                gradient, fisher = look_at_pass(self.structure, done, loss, judge, onto)
+                look = look_at_pass(self.structure, done, loss, judge, onto)
             except UnrepeatableLayer:
                 pass  # raised before the backward pass: the graph is whole
             else:
-                if fisher is None:
+                if look.fisher is None and not look.overflowed:
                     why = "the loss is not the plain mean cross-entropy times a number"
                     self._keep_by_second_pass(why, done, y)
-                else:
+                elif look.fisher is not None:
                     keep = self.known.with_total if in_fragment else self.known.with_batch
-                    self.known = keep(fisher)
-                return gradient
+                    self.known = keep(look.fisher)
+                return look.gradient
         gradient = self._gradient(loss)
         self._keep_by_second_pass(
             "the model has a batch norm or a layer without closed form in train mode", done, y

@@ -29,6 +29,9 @@ from firecv.tree import Tree
 
 F = TypeVar("F", bound=Fisher)
 
+SCALED_UP = 100.0
+"""A loss multiplied by more than this has been scaled for the sake of small gradients."""
+
 
 def estimate(
     structure: Structure[F],
@@ -176,9 +179,9 @@ def _in_one_pass(
         checks.check_labels(y, done.scores.shape[1])
         loss = functional.cross_entropy(done.scores, y)
     checks.check_finite_loss(loss, task, x, weights)
-    gradient, fisher = look_at_pass(structure, done, loss, lambda _: 1.0)
-    assert fisher is not None
-    return Step(gradient, fisher, loss.detach())
+    look = look_at_pass(structure, done, loss, lambda _: 1.0)
+    assert look.fisher is not None
+    return Step(look.gradient, look.fisher, loss.detach())
 
 
 class Look(NamedTuple, Generic[F]):
@@ -189,11 +192,15 @@ class Look(NamedTuple, Generic[F]):
     gradient
         Of the loss.
     fisher
-        What was given plus the empirical Fisher of the batch; None if it was not wanted.
+        What was given plus the empirical Fisher of the batch; None if the pass has none to give.
+    overflowed
+        Whether a loss that was scaled up made gradients infinite, as gradient scalers do until they
+        have found their scale; they skip such a step.
     """
 
     gradient: Tree
     fisher: F | None
+    overflowed: bool = False
 
 
 def look_at_pass(
@@ -223,7 +230,8 @@ def look_at_pass(
     pull, share = _pull(structure, n)
     with full_precision(done.x):
         found = done.backward(loss, torch.full_like(loss, pull), share)
-    scale = judge(found.at_scores / pull)
+    too_large = bool(found.at_scores.isinf().any())  # NaN has another cause
+    scale = None if too_large else judge(found.at_scores / pull)
     factor = 1.0 if scale is None else 1 / scale**2
     with torch.no_grad(), full_precision(done.x):
         if cast(object, structure) is Diagonal:
@@ -234,9 +242,13 @@ def look_at_pass(
             gradient, fisher = _gradient(found.layers, pull), structure.from_layers(found.layers)
             fisher = fisher if factor == 1 else fisher * factor
             fisher = fisher if onto is None else onto + fisher
-        checks.check_finite_fisher(fisher, found.layers, done.x)
         gradient = _completed(gradient, found.totals, pull, done.task, loss)
-        return Look(gradient, None if scale is None else fisher)
+        if scale is None:
+            return Look(gradient, None, too_large)
+        if scale > SCALED_UP and not math.isfinite(fisher.trace().item()):
+            return Look(gradient, None, overflowed=True)
+        checks.check_finite_fisher(fisher, found.layers, done.x)
+        return Look(gradient, fisher)
 
 
 def _pull(structure: Structure[F], n: int) -> tuple[float, float]:

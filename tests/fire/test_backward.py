@@ -7,7 +7,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from firecv.errors import DataError, FirecvError, FirecvNotice, ModelError, RegimeError
+from firecv.errors import (
+    DataError,
+    FirecvError,
+    FirecvNotice,
+    ModelError,
+    NumericalError,
+    RegimeError,
+)
 from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.backward import Fire
 from firecv.fire.validation import Summary, Unlabelled
@@ -318,6 +325,43 @@ def test_mixed_precision_goes_on_working(form):
             fire.next_fragment()
     assert losses[-1] < losses[0]
     assert all(p.grad.dtype == torch.float32 for p in model.parameters())
+
+
+def test_a_scaled_loss_that_overflows_is_left_to_the_scaler():
+    model, (x, y) = network().float(), data()
+    x, fire = x.float(), Fire(model, strength=0.1)
+    fire.backward(functional.cross_entropy(model(x), y), y)
+    known = fire.known
+    model.zero_grad()
+    fire.backward(1e38 * functional.cross_entropy(model(100 * x), y), y)
+    assert not all(torch.isfinite(p.grad).all() for p in model.parameters())
+    assert fire.known is known
+
+
+def test_a_gradient_scaler_finds_its_scale():
+    model, (x, y) = network().float(), data()
+    optimiser = torch.optim.SGD(model.parameters(), 0.1)
+    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**24)
+    fire = Fire(model, strength=0.1)
+    losses = []
+    for _ in range(60):
+        optimiser.zero_grad()
+        with torch.autocast("cpu", dtype=torch.float16):
+            loss = functional.cross_entropy(model(x.float()), y)
+        fire.backward(scaler.scale(loss), y)
+        scaler.step(optimiser)
+        scaler.update()
+        losses.append(loss.item())
+    assert scaler.get_scale() < 2.0**24 and losses[-1] < losses[0]
+    assert 0 < fire.known.n_batches < 60
+    assert all(torch.isfinite(v).all() for v in fire.known.current().diagonal().values())
+
+
+def test_nan_without_scaling_is_an_error():
+    model, (x, y) = network(), data()
+    fire = Fire(model)
+    with pytest.raises(NumericalError):
+        fire.backward(functional.cross_entropy(model(x * float("nan")), y), y)
 
 
 @pytest.mark.parametrize(
