@@ -4,9 +4,7 @@ Run it as ``python examples/one_line.py``. Digits arrive in four fragments, each
 angles, and are judged on a validation set that is turned further than most of them.
 """
 
-import numpy as np
 import torch
-from torch import nn
 from torch.nn import functional
 
 from firecv.data import load
