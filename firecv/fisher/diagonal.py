@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 from torch import Tensor
@@ -64,6 +65,10 @@ class Diagonal:
 
     def trace(self) -> Tensor:
         """Return the sum of the entries."""
+        return self._trace
+
+    @cached_property
+    def _trace(self) -> Tensor:  # asked for more than once in a training step
         return tree.total(self.entries)
 
     def __add__(self, other: "Diagonal") -> "Diagonal":
