@@ -374,6 +374,11 @@ def _like(found: tuple[Tensor | None, ...], params: list[Tensor]) -> Tree:
 def _check(form: Form, strength: object, refresh: int, validation_batch: int) -> None:
     if form not in FORMS:
         raise FirecvError(f"there is no form {form!r}; expected one of {', '.join(FORMS)}")
+    if form == "weigh":
+        raise FirecvError(
+            "the form 'weigh' acts on fragments, not on steps; use FIREClassifier(form='weigh'), "
+            "or firecv.fire.fragment_weights"
+        )
     if strength != "auto" and not (isinstance(strength, int | float) and 0 <= strength < 1e30):
         raise FirecvError(f"the strength is a number from 0 on, or 'auto'; got {strength!r}")
     for name, value in (("refresh", refresh), ("validation_batch", validation_batch)):

@@ -450,6 +450,7 @@ def test_close_leaves_model_and_optimiser_as_they_were():
     ("options", "error", "message"),
     [
         ({"form": "pull"}, FirecvError, "no form 'pull'"),
+        ({"form": "weigh"}, FirecvError, "acts on fragments"),
         ({"strength": -1}, FirecvError, "strength"),
         ({"strength": "much"}, FirecvError, "strength"),
         ({"refresh": 0}, FirecvError, "refresh"),
