@@ -1,12 +1,14 @@
 """The only mini-batch loop in the project.
 
-Everything that trains a network goes through `train`; what a method adds is a backward call of its
-own, weights of samples, or something to do after an epoch.
+Everything that trains a network goes through `train`; what a method adds is a loss or a backward
+call of its own, weights of samples, a change of the gradient, or something to do after a step or
+an epoch.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -15,9 +17,12 @@ from torch.nn import functional
 
 from firecv.errors import DataError, ModelError, NumericalError
 from firecv.models import Batch, Task
+from firecv.tree import Tree, check_match
 
 Backward = Callable[[Tensor, Tensor], None]
 """Takes a loss and the labels of its batch and leaves gradients, as ``loss.backward()`` does."""
+Objective = Callable[[Batch, Tensor], Tensor]
+"""Takes a batch and the places of its samples in the data and returns the loss."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +84,10 @@ def train(
     rng: torch.Generator,
     *,
     optimiser: torch.optim.Optimizer | None = None,
+    objective: Objective | None = None,
     backward: Backward | None = None,
+    transform_gradient: Callable[[Tree], Tree] | None = None,
+    after_step: Callable[[], None] | None = None,
     sample_weight: Callable[[], Tensor | None] | Tensor | None = None,
     after_epoch: Callable[[int, float], None] | None = None,
 ) -> torch.optim.Optimizer:
@@ -97,8 +105,16 @@ def train(
         Shuffles the samples.
     optimiser
         One to go on with; a new one otherwise.
+    objective
+        Returns the loss of a batch, at the model's present weights; by default the mean
+        cross-entropy, weighted by `sample_weight`, which an objective of one's own has to heed
+        itself.
     backward
         What is called instead of ``loss.backward()``.
+    transform_gradient
+        Takes the gradient of the trainable parameters and returns the one to step along.
+    after_step
+        Called after every step of the optimiser.
     sample_weight
         What each sample's loss is multiplied with, or a function that returns it, or None, at the
         beginning of every epoch.
@@ -119,11 +135,13 @@ def train(
         raise DataError(f"got {len(x)} samples and {len(y)} labels; expected as many, at least one")
     optimiser = optimiser or settings.build(task)
     size = settings.batch_size or len(x)
+    step = _Step(task, optimiser, backward, transform_gradient, after_step)
     task.model.train()
     try:
         for epoch in range(1, settings.n_epochs + 1):
             weight = sample_weight() if callable(sample_weight) else sample_weight
-            mean = _epoch(task, (x, y), weight, size, rng, optimiser, backward)
+            loss_of = objective or _cross_entropy(task, weight)
+            mean = _epoch((x, y), size, rng, loss_of, step)
             if mean != mean or mean == float("inf"):
                 raise NumericalError(
                     f"the loss became {mean} in epoch {epoch}; lower the learning rate "
@@ -136,36 +154,152 @@ def train(
     return optimiser
 
 
-def _epoch(
+class Trained(NamedTuple):
+    """What `train_from` returns: weights, steps taken, and the mean loss of the last epoch."""
+
+    weights: Tree
+    n_steps: int
+    loss: float
+
+
+def train_from(
     task: Task,
+    weights: Tree,
     data: Batch,
-    weight: Tensor | None,
-    size: int,
+    settings: Training,
     rng: torch.Generator,
-    optimiser: torch.optim.Optimizer,
-    backward: Backward | None,
-) -> float:
+    *,
+    objective: Objective | None = None,
+    transform_gradient: Callable[[Tree], Tree] | None = None,
+    after_step: Callable[[], None] | None = None,
+) -> Trained:
+    """Train from given weights and return the new ones; the model's own stay as they are.
+
+    While it trains, `task.model` holds the weights under training, so an objective may use it.
+
+    Parameters
+    ----------
+    task
+        The model.
+    weights
+        All parameters and floating-point buffers, as `Task.weights` returns them; not changed.
+    data, settings, rng, objective, transform_gradient, after_step
+        As for `train`; the optimiser is a new one.
+
+    Examples
+    --------
+    >>> task = Task(torch.nn.Linear(1, 2, bias=False))
+    >>> data = (torch.ones(4, 1), torch.tensor([0, 1, 1, 1]))
+    >>> settings = Training(n_epochs=3, batch_size=2, rate=0.5, optimiser="sgd")
+    >>> zeros = {"weight": torch.zeros(2, 1)}
+    >>> trained = train_from(task, zeros, data, settings, torch.Generator())
+    >>> trained.n_steps, bool(trained.weights["weight"][1] > 0)
+    (6, True)
+    """
+    n_steps, losses = 0, [float("nan")]
+
+    def count() -> None:
+        nonlocal n_steps
+        n_steps += 1
+        if after_step is not None:
+            after_step()
+
+    own = {name: value.detach().clone() for name, value in weights.items()}
+    with holding(task, own):
+        train(
+            task,
+            data,
+            settings,
+            rng,
+            objective=objective,
+            transform_gradient=transform_gradient,
+            after_step=count,
+            after_epoch=lambda epoch, loss: losses.append(loss),
+        )
+    return Trained(own, n_steps, losses[-1])
+
+
+@contextmanager
+def holding(task: Task, weights: Tree) -> Generator[None]:
+    """Let the model hold other weights for a while; what changes them changes `weights` in place.
+
+    Parameters
+    ----------
+    task
+        The model.
+    weights
+        All parameters and floating-point buffers, as `Task.weights` returns them.
+    """
+    state = dict(task.model.named_parameters()) | dict(task.model.named_buffers())
+    state = {name: value for name, value in state.items() if value.is_floating_point()}
+    check_match(state, weights)
+    kept = {name: (value.data, value.grad) for name, value in state.items()}
+    try:
+        for name, value in state.items():
+            value.data, value.grad = weights[name], None
+        yield
+    finally:
+        for name, value in state.items():
+            value.data, value.grad = kept[name]
+
+
+class _Step:
+    """One step of the optimiser along the gradient of a loss."""
+
+    def __init__(
+        self,
+        task: Task,
+        optimiser: torch.optim.Optimizer,
+        backward: Backward | None,
+        transform_gradient: Callable[[Tree], Tree] | None,
+        after_step: Callable[[], None] | None,
+    ) -> None:
+        self.params, self.optimiser = task.parameters(), optimiser
+        self.backward, self.transform = backward, transform_gradient
+        self.after_step = after_step
+
+    def __call__(self, loss: Tensor, y: Tensor) -> None:
+        if self.backward is None:
+            loss.backward()
+        else:
+            self.backward(loss, y)
+        if self.transform is not None:
+            found = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in self._all()}
+            changed = self.transform(found)
+            for name, param in self._all():
+                param.grad = changed[name]
+        self.optimiser.step()
+        if self.after_step is not None:
+            self.after_step()
+
+    def _all(self) -> list[tuple[str, Tensor]]:
+        return list(self.params.items())
+
+
+def _epoch(data: Batch, size: int, rng: torch.Generator, loss_of: Objective, step: _Step) -> float:
     x, y = data
     total = 0.0
     whole = size >= len(x)  # nothing to shuffle
     order = torch.arange(len(x)) if whole else torch.randperm(len(x), generator=rng)
     for rows in order.split(size):
         rows = rows.to(x.device)
-        x_batch, y_batch = (x, y) if whole else (x[rows], y[rows])
-        optimiser.zero_grad()
-        scores = task.model(x_batch)
-        if weight is None:
-            loss = functional.cross_entropy(scores, y_batch)
-        else:
-            losses = functional.cross_entropy(scores, y_batch, reduction="none")
-            loss = (losses * weight[rows]).mean()
-        if backward is None:
-            loss.backward()
-        else:
-            backward(loss, y_batch)
-        optimiser.step()
+        batch = (x, y) if whole else (x[rows], y[rows])
+        step.optimiser.zero_grad()
+        loss = loss_of(batch, rows)
+        step(loss, batch[1])
         total += loss.item() * len(rows)
     return total / len(x)
+
+
+def _cross_entropy(task: Task, weight: Tensor | None) -> Objective:
+    def objective(batch: Batch, rows: Tensor) -> Tensor:
+        x, y = batch
+        if weight is None:
+            return functional.cross_entropy(task.model(x), y)
+        losses = functional.cross_entropy(task.model(x), y, reduction="none")
+        return (losses * weight[rows]).mean()
+
+    return objective
 
 
 def _is_whole(value: object) -> bool:

@@ -1,7 +1,18 @@
 """The networks of the paper and the `Task` that ties a model to its loss."""
 
 from firecv.models.cnn import cnn
+from firecv.models.head import head_name, scores_and_features
 from firecv.models.mlp import federated_mlp, mlp, table_mlp
 from firecv.models.task import Batch, Task, batches
 
-__all__ = ["Batch", "Task", "batches", "cnn", "federated_mlp", "mlp", "table_mlp"]
+__all__ = [
+    "Batch",
+    "Task",
+    "batches",
+    "cnn",
+    "federated_mlp",
+    "head_name",
+    "mlp",
+    "scores_and_features",
+    "table_mlp",
+]
