@@ -32,5 +32,9 @@ class FileFormatError(FirecvError, ValueError):
     """A file is truncated, corrupt or not one of ours."""
 
 
+class FederatedError(FirecvError, RuntimeError):
+    """A federated run cannot go on; what was learned up to then is kept."""
+
+
 class FirecvNotice(UserWarning):
     """Something works, but costs or means other than one might expect; said once."""

@@ -293,9 +293,9 @@ def _epoch(data: Batch, size: int, rng: torch.Generator, loss_of: Objective, ste
 
 def _cross_entropy(task: Task, weight: Tensor | None) -> Objective:
     def objective(batch: Batch, rows: Tensor) -> Tensor:
-        x, y = batch
         if weight is None:
-            return functional.cross_entropy(task.model(x), y)
+            return task.loss(batch)
+        x, y = batch
         losses = functional.cross_entropy(task.model(x), y, reduction="none")
         return (losses * weight[rows]).mean()
 

@@ -1,0 +1,157 @@
+"""What a federated algorithm is, and what its two halves say to each other.
+
+An algorithm is a frozen dataclass: its fields are its settings, and what it learns lives in
+bundles, which can cross the network and be saved. Server state, client memory and uploads are all
+bundles.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Protocol
+
+import torch
+
+from firecv.errors import DataError, ModelError
+from firecv.federated.bundles import Bundle
+from firecv.federated.uploads import Uploads
+from firecv.fire.validation import Validation
+from firecv.models import Batch, Task
+from firecv.training import Training
+
+LOCAL = Training(5, 64, 0.01, "sgd", momentum=0.9, decay=1e-5)
+"""How a client trains by default."""
+PLAIN = Training(5, 64, 0.01, "sgd", decay=1e-5)
+"""The same without momentum, for algorithms whose algebra needs plain steps."""
+
+
+@dataclass(frozen=True)
+class Client:
+    """The data of one client.
+
+    Attributes
+    ----------
+    data
+        Samples and labels it trains on.
+    validation
+        What it is given of V; nothing, unless V is shared.
+    test
+        Samples and labels of its own that it is judged on, if any.
+    """
+
+    data: Batch
+    validation: Validation = field(default_factory=lambda: Validation("none"))
+    test: Batch | None = None
+
+    def __post_init__(self) -> None:
+        """Check that there are samples."""
+        x, y = self.data
+        if not len(x) or len(x) != len(y):
+            raise DataError(
+                f"a client has {len(x)} samples and {len(y)} labels; expected as many, at least one"
+            )
+
+    def __len__(self) -> int:
+        """Return the number of training samples."""
+        return len(self.data[1])
+
+
+@dataclass(frozen=True)
+class Cohort:
+    """Which clients there are and which of them take part in a round.
+
+    Attributes
+    ----------
+    round
+        Number of the round, from 1.
+    clients
+        Those asked, in the order of their numbers.
+    weights
+        The share of every client there is; they sum to one. n_k / N, unless clients are weighed.
+    generation
+        Changes whenever `weights` do; corrections that sum over clients must then begin anew.
+    """
+
+    round: int
+    clients: tuple[int, ...]
+    weights: tuple[float, ...]
+    generation: int = 0
+
+    @property
+    def n_clients(self) -> int:
+        """The number of all clients there are."""
+        return len(self.weights)
+
+
+class Algorithm(Protocol):
+    """A federated algorithm: its client half and its server half.
+
+    An algorithm may also have ``sends(server, client) -> Bundle`` if less than the whole server
+    state goes out, ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be
+    judged by weights of its own, and ``weighing``, which sets the shares of clients.
+
+    Attributes
+    ----------
+    label
+        Its name in tables.
+    """
+
+    label: ClassVar[str]
+
+    def init(self, task: Task, holder: Validation) -> Bundle:
+        """Return the server's state before the first round; "weights" is always in it."""
+        ...
+
+    def client_update(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> tuple[Bundle, Bundle]:
+        """Return what a client sends and what it remembers; no argument is changed.
+
+        Parameters
+        ----------
+        task
+            The model, whose own weights mean nothing here.
+        server
+            What the server sent.
+        memory
+            What the client remembered last time; empty at first.
+        client
+            Its data.
+        rng
+            Of this client in this round.
+        """
+        ...
+
+    def server_update(
+        self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
+    ) -> Bundle:
+        """Return the server's new state; `server` is not changed.
+
+        Parameters
+        ----------
+        task
+            The model.
+        server
+            The state so far.
+        uploads
+            What clients sent.
+        cohort
+            Which clients there are.
+        holder
+            What the server may see of V.
+        """
+        ...
+
+
+def sizes_to_shares(clients: Sequence[Client]) -> tuple[float, ...]:
+    """Return n_k / N."""
+    total = sum(map(len, clients))
+    return tuple(len(client) / total for client in clients)
+
+
+def require_plain(local: Training, what: str) -> None:
+    """Raise `ModelError` unless clients train by SGD without momentum."""
+    if local.optimiser != "sgd" or local.momentum:
+        raise ModelError(
+            f"{what} corrects single gradient steps and needs optimiser='sgd' with momentum=0, got "
+            f"{local.optimiser!r} with momentum={local.momentum}"
+        )

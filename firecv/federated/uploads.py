@@ -1,0 +1,144 @@
+"""The answers of a round's clients, and their mean."""
+
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, get_args
+
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.errors import DataError
+from firecv.federated.bundles import Bundle
+from firecv.tree import Tree
+
+Rule = Literal["mean", "median", "trimmed"]
+TRIMMED_RATE = 0.1
+"""The share of the clients' weight that the trimmed mean leaves out at either end."""
+
+
+class Upload(NamedTuple):
+    """What one client answers.
+
+    Attributes
+    ----------
+    client
+        Its number.
+    weight
+        Its share among all clients there are; shares of all sum to one.
+    content
+        What it sends.
+    """
+
+    client: int
+    weight: float
+    content: Bundle
+
+
+class Average(NamedTuple):
+    """A mean over clients.
+
+    Attributes
+    ----------
+    trees, numbers
+        The mean of each entry that all of them sent.
+    share
+        The sum of the clients' shares; one if all there are have answered.
+    """
+
+    trees: dict[str, Tree]
+    numbers: dict[str, float]
+    share: float
+
+
+class Uploads:
+    """The answers of a round's clients, in the order of their numbers.
+
+    They are read once, as they arrive: either by `mean`, which keeps none of them, or one by one.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    rule
+        How `mean` combines them: "mean", or "median" or "trimmed" against clients that lie.
+    """
+
+    def __init__(self, answers: Iterable[Upload], rule: Rule = "mean") -> None:
+        if rule not in get_args(Rule):
+            raise DataError(f"rule is {rule!r}; expected one of {get_args(Rule)}")
+        self._answers, self._rule = iter(answers), rule
+
+    def __iter__(self) -> Iterator[Upload]:
+        """Return the answers themselves."""
+        return self._answers
+
+    def mean(self) -> Average:
+        """Return the mean of every entry, weighted by the clients' shares.
+
+        Examples
+        --------
+        >>> answers = [
+        ...     Upload(k, w, {"weights": {"a": torch.tensor([x])}, "loss": x})
+        ...     for k, w, x in ((0, 0.5, 1.0), (1, 0.25, 4.0))
+        ... ]
+        >>> mean = Uploads(answers).mean()
+        >>> mean.trees["weights"], mean.numbers["loss"], mean.share
+        ({'a': tensor([2.])}, 2.0, 0.75)
+        """
+        return self._streamed() if self._rule == "mean" else self._robust()
+
+    def _streamed(self) -> Average:
+        trees: dict[str, Tree] = {}
+        numbers: dict[str, float] = {}
+        share = 0.0
+        for _, weight, content in self._answers:
+            first, share = share == 0.0, share + weight
+            for name, part in content.items():
+                if not isinstance(part, dict):
+                    numbers[name] = numbers.get(name, 0.0) + weight * part
+                elif first:
+                    trees[name] = tree.scale(part, weight)
+                else:
+                    tree.check_match(trees[name], part)
+                    for key, value in part.items():
+                        trees[name][key].add_(value, alpha=weight)
+        _check_answered(share)
+        for part in trees.values():
+            for value in part.values():
+                value.div_(share)
+        return Average(trees, {name: value / share for name, value in numbers.items()}, share)
+
+    def _robust(self) -> Average:
+        answers = list(self._answers)
+        _check_answered(sum(each.weight for each in answers))
+        weights = torch.tensor([each.weight for each in answers], dtype=torch.float64)
+        trees: dict[str, Tree] = {}
+        numbers: dict[str, float] = {}
+        for name, part in answers[0].content.items():
+            parts = [each.content[name] for each in answers]
+            if isinstance(part, dict):
+                columns = [part for part in parts if isinstance(part, dict)]
+                trees[name] = {
+                    key: self._middle(torch.stack([c[key] for c in columns]), weights)
+                    for key in part
+                }
+            else:
+                values = torch.tensor(parts, dtype=torch.float64)
+                numbers[name] = float(self._middle(values, weights))
+        return Average(trees, numbers, float(weights.sum()))
+
+    def _middle(self, values: Tensor, weights: Tensor) -> Tensor:
+        """Return the weighted median, or trimmed mean, over the first axis."""
+        rate = 0.5 if self._rule == "median" else TRIMMED_RATE
+        ordered, order = values.sort(0)
+        mass = (weights / weights.sum())[order]
+        upper = mass.cumsum(0)
+        # What of each entry's weight lies between the two quantiles; at rate 1/2 a thin band.
+        low, high = (rate, 1 - rate) if rate < 0.5 else (0.5 - 1e-9, 0.5 + 1e-9)
+        kept = upper.clamp(low, high) - (upper - mass).clamp(low, high)
+        return (ordered * kept).sum(0).div(kept.sum(0)).to(values.dtype)
+
+
+def _check_answered(share: float) -> None:
+    if not share > 0:
+        raise DataError("no client has answered, so there is no mean over clients")

@@ -1,0 +1,204 @@
+"""FIRE's form `weigh` across clients: which of them the server listens to.
+
+At a refresh every client reports a sketch of the Fisher of its data at the weights sent out; the
+server, which holds V and shows it to nobody, tests whether V differs from the pooled clients, and
+if so chooses their weights by one of three rules. Labels of V are not used. The weights enter every
+mean over clients, so this goes with any algorithm.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from firecv.errors import DataError
+from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.contract import Algorithm, Client, Cohort
+from firecv.federated.uploads import Upload
+from firecv.fire.distance import Halved
+from firecv.fire.fragment_weights import RULES, Rule
+from firecv.fire.summaries import Vector
+from firecv.fire.validation import Validation
+from firecv.fire.weigh import (
+    ShiftTest,
+    SketchSummary,
+    distance,
+    guarded,
+    halved,
+    information,
+    mixture,
+    shift_test,
+    sketch_rows,
+    summarise,
+)
+from firecv.fisher import Diagonal
+from firecv.fisher.recorder import eval_mode
+from firecv.models import Task
+from firecv.regimes import require
+from firecv.seeding import derive
+from firecv.training import holding
+
+SKETCH_SEED = 0
+
+
+class Weighed(NamedTuple):
+    """What a refresh found.
+
+    Attributes
+    ----------
+    weights
+        Of the clients heard; they sum to one.
+    test
+        The shift test of V against those clients.
+    """
+
+    weights: Vector
+    test: ShiftTest
+
+
+@dataclass(frozen=True)
+class Weighing:
+    """How clients are weighed.
+
+    Attributes
+    ----------
+    rule
+        "information", "mixture" or "distance"; it decides once the shift test has rejected.
+    strength
+        Of the rule; None for its own default.
+    every
+        Rounds from one refresh to the next; the first round has one.
+    guarded
+        Whether weights stay n/N unless the shift test rejects.
+    at_most
+        Samples of a client that are sketched.
+    """
+
+    rule: Rule = "information"
+    strength: float | None = None
+    every: int = 5
+    guarded: bool = True
+    at_most: int = 512
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        if self.rule not in RULES:
+            raise DataError(f"there is no rule {self.rule!r}; expected one of {', '.join(RULES)}")
+        if self.every < 1 or self.at_most < 1:
+            raise DataError(
+                f"every and at_most are whole numbers from 1 on, got {self.every} and "
+                f"{self.at_most}"
+            )
+
+    @property
+    def needs_uploads(self) -> bool:
+        """Whether the rule looks at the models that clients send, and not at reports alone."""
+        return self.rule == "information"
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the round of this number, from 1, refreshes the weights.
+
+        Examples
+        --------
+        >>> [n for n in range(1, 13) if Weighing(every=5).is_due(n)]
+        [1, 6, 11]
+        """
+        return (number - 1) % self.every == 0
+
+    def client_report(
+        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
+    ) -> Bundle:
+        """Return what a client says about its data: the summary of a sketch, and no sample."""
+        x, draws = client.data[0], _numpy(rng)
+        weights = tree_of(server, "weights")
+        with holding(task, weights), eval_mode(task.model):
+            summary = summarise(task, x, seed=SKETCH_SEED, rng=draws, at_most=self.at_most)
+            report: Bundle = {"sketch": summary.to_tree()}
+            if self.rule == "distance":
+                part = x[torch.from_numpy(draws.permutation(len(x))[: self.at_most]).to(x.device)]
+                found = halved(task, part, rng=draws)
+                report |= {"fisher": found.fisher.to_tree(), "halves": found.halves}
+        return report
+
+    def decide(
+        self,
+        task: Task,
+        server: Bundle,
+        reports: Mapping[int, Bundle],
+        uploads: Sequence[Upload],
+        cohort: Cohort,
+        holder: Validation,
+    ) -> Weighed:
+        """Return the weights of the clients that reported, in the order of their numbers.
+
+        Parameters
+        ----------
+        task
+            The model.
+        server
+            What was sent out.
+        reports
+            What clients said in the first phase, by number.
+        uploads
+            What the same clients sent after training; used by the rule "information" alone.
+        cohort
+            Which clients there are.
+        holder
+            What the server sees of V; its inputs are needed, labels are not used.
+        """
+        require("unlabelled", holder.regime, "weighing clients")
+        assert holder.x is not None
+        x, order = holder.x, sorted(reports)
+        draws = derive(SKETCH_SEED, "validation", cohort.round)
+        summaries = [SketchSummary.from_tree(tree_of(reports[k], "sketch")) for k in order]
+        sizes = [summary.n for summary in summaries]
+        with holding(task, tree_of(server, "weights")), eval_mode(task.model):
+            rows = sketch_rows(task, x, seed=SKETCH_SEED, rng=draws)
+            test = shift_test(rows, summaries)
+
+            def decide() -> Vector:
+                options = {} if self.strength is None else {"strength": self.strength}
+                if self.rule == "mixture":
+                    return mixture(rows, summaries, **options)
+                if self.rule == "distance":
+                    parts = [_halved(reports[k]) for k in order]
+                    return distance(parts, halved(task, x, rng=draws), sizes, **options)
+                trained = [tree_of(upload.content, "weights") for upload in uploads]
+                return information(task, trained, x, sizes, **options)
+
+            weights = guarded(test, sizes, decide) if self.guarded else decide()
+        return Weighed(weights, test)
+
+
+def weighing_of(algorithm: Algorithm) -> Weighing | None:
+    """Return how an algorithm weighs clients; None if it does not."""
+    found = getattr(algorithm, "weighing", None)
+    return found if isinstance(found, Weighing) else None
+
+
+def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: Vector) -> Vector:
+    """Return the weight of every client once some have been weighed anew.
+
+    Those heard share among themselves what n/N gives them together; all others keep what they had,
+    and all sum to one.
+
+    Examples
+    --------
+    >>> cohort = Cohort(1, (0, 1), (0.25, 0.25, 0.25, 0.25))
+    >>> standing(cohort, [10, 10, 10, 10], [0, 1], np.array([0.9, 0.1]))
+    array([0.45, 0.05, 0.25, 0.25])
+    """
+    shares = np.asarray(sizes, np.float64) / sum(sizes)
+    weights = np.asarray(cohort.weights, np.float64)
+    weights[list(heard)] = found * shares[list(heard)].sum()
+    return weights / weights.sum()
+
+
+def _halved(report: Bundle) -> Halved:
+    return Halved(Diagonal.from_tree(tree_of(report, "fisher")), number_of(report, "halves"))
+
+
+def _numpy(rng: torch.Generator) -> np.random.Generator:
+    return np.random.default_rng(int(torch.randint(2**62, (), generator=rng)))

@@ -1,0 +1,1 @@
+"""Density ratios p_target / p_train, estimated from two samples."""

@@ -1,0 +1,294 @@
+"""The quadratic program of kernel mean matching, by an interior-point method.
+
+min_w (1/2 w'Kw - kappa'w) / n  subject to  0 <= w <= bound  and  |sum w - n| <= n slack.
+
+The sum becomes a variable of its own with two bounds, so all bounds are treated alike, and every
+step is Mehrotra's predictor and corrector (SIAM J. Optimization 1992). A step costs one solve with
+K plus a positive diagonal: a Cholesky factorisation, O(n^3), or O(n r^2) where K = F F' + ridge I
+with F of r columns (Fine and Scheinberg, JMLR 2001). The start is w = 1, which is feasible.
+
+What counts as solved is the KKT residual: the largest amount, over all rows, by which with the
+multipliers found the gradient is not zero, or by which both a multiplier and the room left before
+its bound differ from zero. For a kernel with values of at most one it has no unit.
+"""
+
+import warnings
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrf, dpotrs
+
+from firecv.errors import FirecvNotice, NumericalError
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+Solve = Callable[[Vector], Vector]
+
+MAX_STEPS = 100
+SHORT_OF_BOUND = 0.995
+FLOOR = 1e-14
+"""Added to the diagonal of every system, lest rounding make one singular."""
+BLOCK = 1 << 20
+"""Numbers of a factor that are scaled at a time."""
+
+
+class Matched(NamedTuple):
+    """Weights that solve the program.
+
+    Attributes
+    ----------
+    weights
+        One per row, from 0 to the bound.
+    kkt_residual
+        By how much they miss the optimality conditions.
+    n_steps
+        Steps taken.
+    """
+
+    weights: Vector
+    kkt_residual: float
+    n_steps: int
+
+
+class Curvature(Protocol):
+    """The matrix K / n of the program."""
+
+    def times(self, w: Vector) -> Vector:
+        """Return its product with a vector."""
+        ...
+
+    def solver(self, diagonal: Vector) -> Solve:
+        """Return what solves systems with this matrix plus a positive diagonal."""
+        ...
+
+
+class DenseCurvature:
+    """A matrix that is held in full."""
+
+    def __init__(self, matrix: Matrix) -> None:
+        self._matrix = matrix
+
+    def times(self, w: Vector) -> Vector:
+        """Return the product with a vector."""
+        return self._matrix @ w
+
+    def solver(self, diagonal: Vector) -> Solve:
+        """Return what solves systems with this matrix plus a positive diagonal."""
+        total = self._matrix.copy()
+        total.flat[:: len(total) + 1] += diagonal
+        return _cholesky(total)
+
+
+class FactoredCurvature:
+    """F F' + ridge I.
+
+    Parameters
+    ----------
+    factor
+        F, of shape (n, r).
+    ridge
+        At least zero.
+    matrix
+        What F F' + ridge I stands for, if it is known: products are then taken with it, and the
+        factor serves for the directions of steps only.
+    """
+
+    def __init__(self, factor: Matrix, ridge: float, matrix: Matrix | None = None) -> None:
+        self._factor, self._ridge, self._matrix = factor, ridge, matrix
+
+    def times(self, w: Vector) -> Vector:
+        """Return the product with a vector."""
+        if self._matrix is not None:
+            return self._matrix @ w
+        return self._product(w) + self._ridge * w
+
+    def solver(self, diagonal: Vector) -> Solve:
+        """Return what solves systems with this matrix plus a positive diagonal."""
+        diagonal = diagonal + self._ridge
+        inner = _cholesky(self._gram(1 / np.sqrt(diagonal)))
+
+        def once(right: Vector) -> Vector:
+            return (right - self._factor @ inner(self._factor.T @ (right / diagonal))) / diagonal
+
+        def solve(right: Vector) -> Vector:
+            # Woodbury's formula loses digits where the diagonal is small; one correction by the
+            # remainder brings them back.
+            found = once(right)
+            return found + once(right - diagonal * found - self._product(found))
+
+        return solve
+
+    def _product(self, w: Vector) -> Vector:
+        return self._factor @ (self._factor.T @ w)
+
+    def _gram(self, scale: Vector) -> Matrix:
+        """Return I + F' diag(scale)^2 F, without a second copy of F."""
+        n, rank = self._factor.shape
+        total, size = np.eye(rank), max(BLOCK // max(rank, 1), 1)
+        for start in range(0, n, size):
+            part = self._factor[start : start + size] * scale[start : start + size, None]
+            total += part.T @ part
+        return total
+
+
+def solve_program(
+    curvature: Curvature, kappa: Vector, *, bound: float, slack: float, tolerance: float
+) -> Matched:
+    """Return the weights at which the program is least.
+
+    Parameters
+    ----------
+    curvature
+        K / n.
+    kappa
+        The linear term, divided by n.
+    bound
+        Largest weight, above one.
+    slack
+        How far the mean weight may be from one; zero fixes it.
+    tolerance
+        The KKT residual at which to stop.
+
+    Examples
+    --------
+    >>> kappa = np.array([0.0, 0.1, 0.9])
+    >>> found = solve_program(
+    ...     DenseCurvature(np.eye(3) / 3), kappa, bound=2.0, slack=0.0, tolerance=1e-9
+    ... )
+    >>> found.weights.round(6).tolist()
+    [0.35, 0.65, 2.0]
+    """
+    program = _Program(curvature, kappa, _signs(len(kappa), slack))
+    point = _start(len(kappa), bound, slack)
+    if slack == 0:
+        point = point._replace(shift=-float(program.slope(point).mean()))
+    best, n_steps = (program.residual(point), point), 0
+    point = point._replace(below=best[0] / point.low, above=best[0] / point.high)
+    while best[0] > tolerance and n_steps < MAX_STEPS and np.isfinite(point.shift):
+        point, n_steps = _step(program, point), n_steps + 1
+        best = min(best, (program.residual(point), point), key=lambda pair: pair[0])
+    residual, point = best
+    if residual > tolerance:
+        _tell(residual, n_steps, tolerance)
+    return Matched(np.minimum(point.low[: len(kappa)], bound), residual, n_steps)
+
+
+def _tell(residual: float, n_steps: int, tolerance: float) -> None:
+    """Tell the user that the answer is not exact."""
+    warnings.warn(
+        f"kernel mean matching stopped at a KKT residual of {residual:.1e} after {n_steps} steps, "
+        f"above the tolerance of {tolerance:.1e}: the weights keep their bounds but are not quite "
+        f"the best; raise the tolerance or the ridge",
+        FirecvNotice,
+        stacklevel=4,
+    )
+
+
+class _Point(NamedTuple):
+    """Variables and multipliers, or changes of them.
+
+    The variables are the weights and, with slack, their sum as the last one. They are held as the
+    room above their lower and below their upper bound, since a difference would lose the digits
+    of a small one; `below` and `above` are the multipliers of these bounds.
+    """
+
+    low: Vector
+    high: Vector
+    below: Vector
+    above: Vector
+    shift: float
+    """Multiplier of the equation between weights and sum."""
+
+    def plus(self, length: float, change: "_Point") -> "_Point":
+        """Return this point after a step along `change`."""
+        pairs = zip(self, change, strict=True)
+        low, high, below, above, shift = (old + length * new for old, new in pairs)
+        return _Point(low, high, below, above, shift)
+
+    def gap(self) -> float:
+        """Return the sum of products of room and multiplier."""
+        return float(self.low @ self.below + self.high @ self.above)
+
+    def longest(self, change: "_Point") -> float:
+        """Return the longest step, up to one, that leaves no room and no multiplier negative."""
+        pairs = zip(self[:4], change[:4], strict=True)
+        return 1 / max(1.0, -min(float((new / old).min()) for old, new in pairs))
+
+
+class _Program(NamedTuple):
+    """The program; `signs` times the variables is a constant: n, or with slack zero."""
+
+    curvature: Curvature
+    kappa: Vector
+    signs: Vector
+
+    def slope(self, point: _Point) -> Vector:
+        """Return the gradient of the Lagrangian in the variables."""
+        n = len(self.kappa)
+        slope = point.shift * self.signs - point.below + point.above
+        slope[:n] += self.curvature.times(point.low[:n]) - self.kappa
+        return slope
+
+    def residual(self, point: _Point) -> float:
+        """Return the KKT residual, infinite if it is not a number."""
+        left, right = np.minimum(point.low, point.below), np.minimum(point.high, point.above)
+        found = float(max(np.abs(self.slope(point)).max(), left.max(), right.max()))
+        return found if np.isfinite(found) else np.inf
+
+
+def _signs(n: int, slack: float) -> Vector:
+    """Return one for every weight and, with slack, minus one for their sum."""
+    return np.append(np.ones(n), -np.ones(int(slack > 0)))
+
+
+def _start(n: int, bound: float, slack: float) -> _Point:
+    """Return the point w = 1 with multipliers of zero."""
+    margin = np.full(int(slack > 0), n * slack)  # of the sum, on either side
+    low, high = np.append(np.ones(n), margin), np.append(np.full(n, bound - 1.0), margin)
+    return _Point(low, high, np.zeros(len(low)), np.zeros(len(low)), 0.0)
+
+
+def _step(program: _Program, point: _Point) -> _Point:
+    """Return the point after one step of predictor and corrector."""
+    low, high, below, above, _ = point
+    n, signs, slope = len(program.kappa), program.signs, program.slope(point)
+    diagonal = below / low + above / high + FLOOR
+    solve_weights = program.curvature.solver(diagonal[:n])
+
+    def solve(right: Vector) -> Vector:
+        return np.append(solve_weights(right[:n]), right[n:] / diagonal[n:])
+
+    across = solve(signs)
+
+    def towards(low_change: Vector, high_change: Vector) -> _Point:
+        """Return the change that changes products of room and multiplier by this much."""
+        along = solve(low_change / low - high_change / high - slope)
+        shift = float(signs @ along) / float(signs @ across)
+        d = along - shift * across
+        return _Point(
+            d, -d, (low_change - below * d) / low, (high_change + above * d) / high, shift
+        )
+
+    first = towards(-low * below, -high * above)
+    gap, ahead = point.gap(), point.plus(point.longest(first), first).gap()
+    goal = gap / (2 * len(low)) * (ahead / gap) ** 3
+    # The last terms are what the first step, taken in full, leaves over in the products.
+    change = towards(
+        goal - low * below - first.low * first.below,
+        goal - high * above - first.high * first.above,
+    )
+    return point.plus(min(1.0, SHORT_OF_BOUND * point.longest(change)), change)
+
+
+def _cholesky(matrix: Matrix) -> Solve:
+    """Return what solves systems with a positive definite matrix, which is overwritten."""
+    # The lower triangle in rows is the upper one in columns, LAPACK's order: nothing is copied.
+    factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1)
+    if info != 0:
+        raise NumericalError(
+            "the kernel matrix is not positive semidefinite, so that the program has no unique "
+            "least value; give a kernel such as the Gaussian one, or raise the ridge"
+        )
+    return lambda right: dpotrs(factor, right, lower=0)[0]
