@@ -7,7 +7,7 @@ bundles.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import torch
 
@@ -87,15 +87,14 @@ class Algorithm(Protocol):
 
     An algorithm may also have ``sends(server, client) -> Bundle`` if less than the whole server
     state goes out, ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be
-    judged by weights of its own, and ``weighing``, which sets the shares of clients.
-
-    Attributes
-    ----------
-    label
-        Its name in tables.
+    judged by weights of its own, ``weighing``, which sets the shares of clients, and
+    ``sees(holder) -> Regime``, what it sees of V.
     """
 
-    label: ClassVar[str]
+    @property
+    def label(self) -> str:
+        """Its name in tables."""
+        ...
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the server's state before the first round; "weights" is always in it."""

@@ -11,7 +11,7 @@ import numpy as np
 from firecv.errors import DataError, FederatedError
 from firecv.federated.bundles import Bundle, n_bytes, tree_of
 from firecv.federated.contract import Algorithm, Cohort
-from firecv.federated.fleet import Failure, Fleet, Phase
+from firecv.federated.fleet import REPORT, Failure, Fleet, Phase
 from firecv.federated.screening import Screen, norm
 from firecv.federated.uploads import Rule, Upload, Uploads
 from firecv.federated.weighing import Weighed, standing, weighing_of
@@ -161,19 +161,15 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     cohort = Cohort(number, asked, state.weights, state.generation)
     weighing, weighed = weighing_of(plan.algorithm), None
     if weighing is not None and weighing.is_due(number):
-        reports = dict(exchange.ask("report", asked))
-        asked = tuple(k for k in asked if k in reports)
-        uploads = list(exchange.uploads(asked, cohort))
-        heard = [upload.client for upload in uploads]
-        if len(heard) >= plan.min_clients:
-            reports = {k: reports[k] for k in heard}
+        uploads = list(exchange.uploads("report", asked, cohort))
+        if len(uploads) >= plan.min_clients:
             weighed = weighing.decide(
-                plan.task, state.server, reports, uploads, cohort, plan.holder
+                plan.task, state.server, exchange.reports, uploads, cohort, plan.holder
             )
-            cohort = _weighed_anew(cohort, fleet, heard, weighed)
+            cohort = _weighed_anew(cohort, fleet, exchange.heard, weighed)
         answers = iter([u._replace(weight=cohort.weights[u.client]) for u in uploads])
     else:
-        answers = exchange.uploads(asked, cohort)
+        answers = exchange.uploads("train", asked, cohort)
     server = _updated(plan, state, answers, cohort, exchange)
     state = State(number, server, cohort.weights, cohort.generation)
     seconds = time.perf_counter() - began
@@ -205,41 +201,36 @@ class _Exchange:
         self.plan, self.fleet, self.state, self.number = plan, fleet, state, number
         self.failures: dict[int, str] = {}
         self.heard: list[int] = []
+        self.reports: dict[int, Bundle] = {}
         self.bytes_up = self.bytes_down = 0
 
-    def ask(self, phase: Phase, clients: tuple[int, ...]) -> Iterator[tuple[int, Bundle]]:
-        """Yield answers; clients without one go to the failures."""
-        for k, answer in self.fleet.ask(phase, self.number, clients, self.payload(phase)):
+    def uploads(self, phase: Phase, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
+        """Yield the answers that pass the screen; reports are kept apart."""
+        for k, answer in self.fleet.ask(phase, self.number, clients, self.payload):
             if isinstance(answer, Failure):
                 self.failures[k] = answer.reason
-            else:
-                self.bytes_up += n_bytes(answer)
-                yield k, answer
-
-    def payload(self, phase: Phase) -> Callable[[int], Bundle]:
-        """Return what is sent to a client, counting its bytes."""
-        sends: Callable[[Bundle, int], Bundle] | None
-        sends = getattr(self.plan.algorithm, "sends", None)
-        server = self.state.server
-
-        def payload(client: int) -> Bundle:
-            if phase == "report":
-                sent: Bundle = {"weights": server["weights"]}
-            else:
-                sent = server if sends is None else sends(server, client)
-            self.bytes_down += n_bytes(sent)
-            return sent
-
-        return payload
-
-    def uploads(self, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
-        """Yield the answers after training that pass the screen."""
-        for k, answer in self.ask("train", clients):
+                continue
+            self.bytes_up += n_bytes(answer)
             if why := self.plan.screen.complaint(answer, self.state.server):
                 self.failures[k] = f"refused: {why}"
                 continue
             self.heard.append(k)
+            if phase == "report":
+                is_report = {name: name.startswith(REPORT) for name in answer}
+                self.reports[k] = {
+                    n.removeprefix(REPORT): answer[n] for n in answer if is_report[n]
+                }
+                answer = {name: part for name, part in answer.items() if not is_report[name]}
             yield Upload(k, cohort.weights[k], answer)
+
+    def payload(self, client: int) -> Bundle:
+        """Return what is sent to a client, counting its bytes."""
+        sends: Callable[[Bundle, int], Bundle] | None
+        sends = getattr(self.plan.algorithm, "sends", None)
+        server = self.state.server
+        sent = server if sends is None else sends(server, client)
+        self.bytes_down += n_bytes(sent)
+        return sent
 
     def done(self, state: State, seconds: float, weighed: Weighed | None) -> Round:
         """Return the record of the round."""

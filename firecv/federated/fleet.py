@@ -1,7 +1,7 @@
 """All clients of a federation, wherever they run, and those that run in this process.
 
-The server asks clients in two phases: "report" for small answers at the weights it sends out, which
-decide how clients are weighed, and "train".
+The server asks clients to train; where clients are weighed it asks, every few rounds, for a report
+on their data as well, taken at the weights it sent out. Both come in one answer.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,10 @@ from firecv.federated.weighing import Weighing, weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-Phase = Literal["report", "train"]
+Phase = Literal["train", "report"]
+"""What is asked for: training, or training and a report."""
+REPORT = "report/"
+"""What the names of a report's entries begin with."""
 
 
 class Failure(NamedTuple):
@@ -104,7 +107,7 @@ class LocalFleet:
                     payload(k),
                     self.memories.get(k, {}),
                     self.clients[k],
-                    derive_torch(self.seed, phase, number, k),
+                    client_rng(self.seed, number, k),
                 )
             except Exception as error:
                 yield k, Failure(f"{type(error).__name__}: {error}")
@@ -132,8 +135,17 @@ def answered(
     phase
         What is asked for.
     """
-    if phase == "train":
-        return algorithm.client_update(task, server, memory, client, rng)
+    # The report is drawn by a generator of its own, so that training goes as it would without.
+    report: Bundle = {}
     weighing: Weighing | None = weighing_of(algorithm)
-    assert weighing is not None
-    return weighing.client_report(task, server, client, rng), memory
+    if phase == "report" and weighing is not None:
+        draws = derive_torch(rng.initial_seed(), "report")
+        found = weighing.client_report(task, server, client, draws)
+        report = {REPORT + name: part for name, part in found.items()}
+    upload, memory = algorithm.client_update(task, server, memory, client, rng)
+    return {**upload, **report}, memory
+
+
+def client_rng(seed: int, number: int, client: int) -> torch.Generator:
+    """Return the generator of a client in a round, the same wherever it runs."""
+    return derive_torch(seed, "client", number, client)

@@ -66,11 +66,35 @@ class Uploads:
     def __init__(self, answers: Iterable[Upload], rule: Rule = "mean") -> None:
         if rule not in get_args(Rule):
             raise DataError(f"rule is {rule!r}; expected one of {get_args(Rule)}")
-        self._answers, self._rule = iter(answers), rule
+        self._answers = iter(answers)
+        self._rule: Rule = rule
 
     def __iter__(self) -> Iterator[Upload]:
         """Return the answers themselves."""
         return self._answers
+
+    def without(self, name: str, kept: list[Upload], heard: list[int]) -> "Uploads":
+        """Return the same answers without one entry, which goes to a list as they are read.
+
+        Parameters
+        ----------
+        name
+            Of the entry; answers that lack it are passed on.
+        kept
+            Gets answers with this entry alone.
+        heard
+            Gets the number of every client.
+        """
+
+        def stripped() -> Iterator[Upload]:
+            for answer in self._answers:
+                heard.append(answer.client)
+                content = dict(answer.content)
+                if name in content:
+                    kept.append(answer._replace(content={name: content.pop(name)}))
+                yield answer._replace(content=content)
+
+        return Uploads(stripped(), self._rule)
 
     def mean(self) -> Average:
         """Return the mean of every entry, weighted by the clients' shares.

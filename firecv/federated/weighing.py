@@ -140,7 +140,7 @@ class Weighing:
         server
             What was sent out.
         reports
-            What clients said in the first phase, by number.
+            What clients said of their data, by number.
         uploads
             What the same clients sent after training; used by the rule "information" alone.
         cohort

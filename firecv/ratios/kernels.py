@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import pdist
+from scipy.spatial.distance import cdist, pdist
 
 from firecv.errors import DataError, ModelError, NumericalError
 from firecv.seeding import derive
@@ -26,8 +26,10 @@ WIDTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 """Candidate widths of the kernel, in median distances."""
 BLOCK = 2**17
 """Numbers in a block of kernel values, 1 MiB: it stays in the cache from one step to the next."""
-LEAST_MEAN = 1e-6
-"""A ratio with a lower mean at the training rows is taken for one without any support there."""
+APART = 3.0
+"""Extents of the wider sample by which two samples must be apart to count as separated."""
+LEAST_SHARE = 1e-6
+"""Of the ratio at target rows that it must reach at training rows."""
 SAMPLED = 300
 """Rows of either sample whose distances are looked at for the median."""
 LARGEST = 1e150
@@ -37,11 +39,8 @@ LARGEST = 1e150
 def check_samples(X_train: ArrayLike, X_target: ArrayLike) -> tuple[Samples, Samples]:
     """Return both samples as arrays; raise `DataError` unless a ratio can be estimated from them.
 
-    Parameters
-    ----------
-    X_train, X_target
-        Two rows or more of finite numbers each, with the same columns. Single precision stays as
-        it is, all other numbers become double.
+    That takes two rows or more of finite numbers each, with the same columns. Single precision
+    stays as it is, all other numbers become double.
 
     Examples
     --------
@@ -180,8 +179,7 @@ def median_distance(
     >>> median_distance(train, target, scaling, derive(0, "rows"))  # of 0, 1, 1, 2, 2, 3
     1.5
     """
-    sampled = [x[np.sort(rng.choice(len(x), min(len(x), SAMPLED), False))] for x in (train, target)]
-    rows = np.concatenate([scaling.apply(part) for part in sampled])
+    rows = np.concatenate([scaling.apply(_drawn(x, rng)) for x in (train, target)])
     found = pdist(rows)
     if (median := float(np.median(found))) > 0:
         return median
@@ -207,6 +205,19 @@ def row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     step = max(16, BLOCK // max(1, n_columns))
     for start in range(0, n_rows, step):
         yield slice(start, min(start + step, n_rows))
+
+
+def folds_of(n_rows: int, n_folds: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
+    """Return the rows of every fold of a cross-validation, drawn at random, about as many in each.
+
+    Examples
+    --------
+    >>> [len(rows) for rows in folds_of(10, 3, derive(0, "folds"))]
+    [4, 3, 3]
+    """
+    if n_rows < check_count("n_folds", n_folds, 2):
+        raise DataError(f"{n_rows} rows make no {n_folds} folds; give more rows or fewer folds")
+    return np.array_split(rng.permutation(n_rows), n_folds)
 
 
 def squared_distances(rows: Matrix, centres: Matrix) -> Matrix:
@@ -276,6 +287,7 @@ class Basis:
         n_centres = min(check_count("n_centres", n_centres, 1), len(target))
         seed = check_count("random_state", seed, 0)
         scaling = Scaling.of(train, target, standardise=standardise)
+        check_separation(train, target, scaling, derive(seed, "ratios", "separation"))
         unit = median_distance(train, target, scaling, derive(seed, "ratios", "distance"))
         chosen = derive(seed, "ratios", "centres").choice(len(target), n_centres, replace=False)
         return cls(target[np.sort(chosen)].astype(np.float64), scaling, unit)
@@ -283,12 +295,7 @@ class Basis:
     def distances(self, rows: Samples, order: NDArray[np.intp] | None = None) -> Iterator[Matrix]:
         """Yield squared distances of scaled rows to centres, block by block.
 
-        Parameters
-        ----------
-        rows
-            Samples as they were given.
-        order
-            Rows to take, in this order; all by default.
+        With `order`, only these rows are taken, in this order.
         """
         centres = self.scaling.apply(self.centres)
         n_rows = len(rows) if order is None else len(order)
@@ -297,36 +304,53 @@ class Basis:
             yield squared_distances(self.scaling.apply(chosen), centres)
 
     def combine(self, X: ArrayLike, width: float, coefficients: Vector) -> Vector:
-        """Return the linear combination of kernels of one width at rows of the user's.
-
-        Parameters
-        ----------
-        X
-            Rows, (n_samples, n_features), with the features of the fit; they are checked.
-        width
-            Of the kernels.
-        coefficients
-            One per centre.
-        """
+        """Return a linear combination of kernels of one width at rows, which are checked."""
         rows = check_rows(X, self.centres.shape[1])
         found = [gaussian(block, width) @ coefficients for block in self.distances(rows)]
         return np.concatenate(found) if found else np.zeros(0)
 
 
-def check_overlap(mean_weight: float) -> None:
+def check_overlap(share: float) -> None:
     """Raise `NumericalError` if an estimated ratio is next to 0 all over the training rows.
 
-    Parameters
-    ----------
-    mean_weight
-        Mean of the estimated ratio at the training rows, 1 for the true one.
+    `share` is the ratio at training rows over that at target rows; for means of the true ratio
+    that is 1 / (1 + chi-squared divergence).
     """
-    if not mean_weight > LEAST_MEAN:
+    if not share > LEAST_SHARE:
         raise NumericalError(
-            f"the estimated ratio has mean {mean_weight:.3g} at the rows of X_train, expected "
-            f"about 1: X_target lies outside the support of X_train, and no weights can carry one "
+            f"the estimated ratio is {share:.3g} times as large at the rows of X_train as at those "
+            f"of X_target: the target lies outside the support of train, and no weights carry one "
             f"over to the other; give training rows where the target lies, or larger widths"
         )
+
+
+def check_separation(
+    train: Samples, target: Samples, scaling: Scaling, rng: np.random.Generator
+) -> None:
+    """Raise `DataError` if the samples are two clusters far apart, `APART` times their extents.
+
+    Scaled, any two such clusters look alike, so an estimate would not show that it means nothing.
+    At most `SAMPLED` rows of either are drawn, and all rows of the other compared to them.
+    """
+    some_train, some_target = (scaling.apply(_drawn(x, rng)) for x in (train, target))
+    extent = max(float(pdist(rows).max()) for rows in (some_train, some_target))
+    if float(cdist(some_train, some_target).min()) <= APART * extent:
+        return
+    nearest = min(
+        float(cdist(scaling.apply(rows[part]), others).min())
+        for rows, others in ((train, some_target), (target, some_train))
+        for part in row_blocks(len(rows), max(others.shape))
+    )
+    if nearest > APART * extent:
+        raise DataError(
+            f"rows of X_train and X_target are at least {nearest:.3g} apart, after scaling, and "
+            f"rows within either at most {extent:.3g}: the target lies outside the support of "
+            f"train, so there is no ratio; give training rows where the target lies"
+        )
+
+
+def _drawn(rows: Samples, rng: np.random.Generator) -> Samples:
+    return rows[np.sort(rng.choice(len(rows), min(len(rows), SAMPLED), replace=False))]
 
 
 def _table(X: ArrayLike, name: str, at_least: int) -> Samples:

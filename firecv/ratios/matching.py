@@ -18,13 +18,15 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dpotrf, dpotrs
+from scipy.linalg import get_lapack_funcs
 
 from firecv.errors import FirecvNotice, NumericalError
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 Solve = Callable[[Vector], Vector]
+
+_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 
 MAX_STEPS = 100
 SHORT_OF_BOUND = 0.995
@@ -203,9 +205,9 @@ class _Point(NamedTuple):
 
     def plus(self, length: float, change: "_Point") -> "_Point":
         """Return this point after a step along `change`."""
-        pairs = zip(self, change, strict=True)
-        low, high, below, above, shift = (old + length * new for old, new in pairs)
-        return _Point(low, high, below, above, shift)
+        pairs = zip(self[:4], change[:4], strict=True)
+        low, high, below, above = (old + length * new for old, new in pairs)
+        return _Point(low, high, below, above, self.shift + length * change.shift)
 
     def gap(self) -> float:
         """Return the sum of products of room and multiplier."""
@@ -285,10 +287,10 @@ def _step(program: _Program, point: _Point) -> _Point:
 def _cholesky(matrix: Matrix) -> Solve:
     """Return what solves systems with a positive definite matrix, which is overwritten."""
     # The lower triangle in rows is the upper one in columns, LAPACK's order: nothing is copied.
-    factor, info = dpotrf(matrix.T, lower=0, overwrite_a=1)
+    factor, info = _potrf(matrix.T, lower=0, overwrite_a=1)
     if info != 0:
         raise NumericalError(
             "the kernel matrix is not positive semidefinite, so that the program has no unique "
             "least value; give a kernel such as the Gaussian one, or raise the ridge"
         )
-    return lambda right: dpotrs(factor, right, lower=0)[0]
+    return lambda right: _potrs(factor, right, lower=0)[0]

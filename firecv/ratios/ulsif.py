@@ -76,9 +76,9 @@ class ULSIF(BaseEstimator):
     --------
     >>> rng = derive(0, "example")
     >>> train, target = rng.normal(0, 1, (500, 1)), rng.normal(1, 0.5, (500, 1))
-    >>> ratio = ULSIF().fit(train, target)
-    >>> ratio.weights([[-2.0], [1.0]]).round(1)  # the truth is 0 and 3.3
-    array([0. , 3.2])
+    >>> weights = ULSIF().fit(train, target).weights(train)
+    >>> float(np.average(train[:, 0], weights=weights).round(1)), float(train.mean().round(1))
+    (1.0, 0.0)
     """
 
     def __init__(
@@ -117,18 +117,13 @@ class ULSIF(BaseEstimator):
             seed=self.random_state,
         )
         widths = [multiple * basis.unit for multiple in multiples]
-        of_train, of_target = (moments(basis, rows, widths) for rows in (train, target))
-        self.scores_ = select(
-            basis, train, target, widths, penalties, of_train, of_target, self.random_state
-        )
-        best, at = np.unravel_index(self.scores_.argmin(), self.scores_.shape)
-        self.basis_, self.centres_ = basis, basis.centres
-        self.width_, self.penalty_ = widths[best], penalties[at]
-        self.coefficients_ = solve(
-            spectrum(of_train[best].gram), of_target[best].mean, [self.penalty_]
-        )[0]
-        self.n_features_in_ = train.shape[1]
-        check_overlap(float(of_train[best].mean @ self.coefficients_))
+        self.scores_ = select(basis, (train, target), widths, penalties, self.random_state)
+        best = np.unravel_index(self.scores_.argmin(), self.scores_.shape)
+        self.width_, self.penalty_ = widths[best[0]], penalties[best[1]]
+        (of_train,), (of_target,) = (moments(basis, x, [self.width_]) for x in (train, target))
+        self.coefficients_ = solve(spectrum(of_train.gram), of_target.mean, [self.penalty_])[0]
+        self.basis_, self.centres_, self.n_features_in_ = basis, basis.centres, train.shape[1]
+        check_overlap(overlap(self.coefficients_, of_train, of_target))
         return self
 
     def weights(self, X: ArrayLike) -> NDArray[np.float64]:
@@ -215,8 +210,8 @@ def loo_scores(
 ) -> Matrix:
     """Return 1/2 g(x)^2 - g(y) of left-out pairs (x, y), (n_pairs, n_penalties), exactly.
 
-    Without the pair, (n - 1) H + ... is a rank-one change, so by Sherman and Morrison the solution
-    is (n - 1) / (n (m - 1)) times B^-1 (v + a x) with B = H + penalty (n - 1) / n, v = m h - y and
+    Without the pair H changes by rank one, so by Sherman and Morrison the solution is
+    (n - 1) / (n (m - 1)) times B^-1 (v + a x), with B = H + penalty (n - 1) / n, v = m h - y and
     a = x' B^-1 v / (n - x' B^-1 x); negative entries are set to 0 as in the fit.
 
     Parameters
@@ -260,12 +255,9 @@ def loo_scores(
 
 def select(
     basis: Basis,
-    train: Samples,
-    target: Samples,
+    samples: tuple[Samples, Samples],
     widths: Sequence[float],
     penalties: Sequence[float],
-    of_train: Sequence[Moments],
-    of_target: Sequence[Moments],
     seed: int,
 ) -> Matrix:
     """Return mean leave-one-out scores, (n_widths, n_penalties), over min(n, m) random pairs.
@@ -274,31 +266,31 @@ def select(
     ----------
     basis
         Kernels.
-    train, target
-        Both samples.
+    samples
+        Rows of train and of target.
     widths, penalties
         Candidates.
-    of_train, of_target
-        Moments of both samples for every width.
     seed
         Of the pairs.
     """
+    train, target = samples
     sizes = (len(train), len(target))
-    n_pairs = min(sizes)
-    orders = [derive(seed, "ratios", "pairs", n).permutation(n)[:n_pairs] for n in sizes]
-    spectra = [spectrum(found.gram) for found in of_train]
+    pairs = [
+        derive(seed, "ratios", "pairs", name).permutation(size)[: min(sizes)]
+        for name, size in zip(("train", "target"), sizes, strict=True)
+    ]
+    spectra = [spectrum(found.gram) for found in moments(basis, train, widths)]
+    means = [found.mean for found in moments(basis, target, widths)]
     totals = np.zeros((len(widths), len(penalties)))
-    for x, y in zip(
-        basis.distances(train, orders[0]), basis.distances(target, orders[1]), strict=True
-    ):
+    blocks = (basis.distances(x, rows) for x, rows in zip(samples, pairs, strict=True))
+    for squared in zip(*blocks, strict=True):
         for index, width in enumerate(widths):
-            left_out = loo_scores(
-                gaussian(x, width),
-                gaussian(y, width),
-                spectra[index],
-                of_target[index].mean,
-                sizes,
-                penalties,
-            )
-            totals[index] += left_out.sum(0)
-    return totals / n_pairs
+            x, y = (gaussian(block, width) for block in squared)
+            scores = loo_scores(x, y, spectra[index], means[index], sizes, penalties)
+            totals[index] += scores.sum(0)
+    return totals / min(sizes)
+
+
+def overlap(coefficients: Vector, of_train: Moments, of_target: Moments) -> float:
+    """Return the mean of the ratio at training rows over that at target rows."""
+    return float(of_train.mean @ coefficients) / float(of_target.mean @ coefficients)

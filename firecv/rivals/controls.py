@@ -21,7 +21,7 @@ from firecv.rivals.contract import AfterEpoch, Outcome, Target
 from firecv.rivals.diw import labelled_batches
 from firecv.rivals.given import check_training, seen_labelled
 from firecv.rivals.giw import joint_loss
-from firecv.rivals.weighing import cross_validated_risks
+from firecv.rivals.weighing import as_vector, cross_validated_risks
 from firecv.seeding import derive_torch
 from firecv.training import Training, train
 
@@ -149,8 +149,9 @@ class L2:
         decays, best = sorted(self.decays), 0
         if len(decays) > 1:
             trainings = [(replace(settings, decay=decay), sample_weight) for decay in decays]
-            ones = np.ones(len(data[0]))
-            risks = cross_validated_risks(task, data, trainings, ones, self.n_folds, seed)
+            ones = torch.ones(len(data[0])) if sample_weight is None else sample_weight
+            importance = as_vector(ones)
+            risks = cross_validated_risks(task, data, trainings, importance, self.n_folds, seed)
             best = int(np.argmin(risks))
         train(
             task,

@@ -22,7 +22,6 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 from torch import Tensor
 from torch.nn import functional
@@ -35,10 +34,9 @@ from firecv.regimes import Regime
 from firecv.rivals.alignment import classification_loss, target_batches
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
 from firecv.rivals.given import check_training, seen_labelled
+from firecv.rivals.weighing import Vector, as_vector
 from firecv.seeding import derive_torch
 from firecv.training import Objective, Training, train
-
-Vector = NDArray[np.float64]
 
 BOUND, RIDGE = 50.0, 1e-5
 RELEASED_QUANTILE = 0.01
@@ -169,8 +167,8 @@ class Matcher:
         self.task, self.weights = task, np.ones(len(data[0]))
         self._given, self._quantile = sample_weight, released_quantile
 
-    def __call__(self, batch: Batch, rows: Tensor, validation: Batch) -> Tensor:
-        """Return the weight of every sample of a batch.
+    def __call__(self, batch: Batch, rows: Tensor, validation: Batch) -> Tensor | None:
+        """Return the weight of every sample of a batch; None where all are one.
 
         Parameters
         ----------
@@ -184,15 +182,15 @@ class Matcher:
                 functional.cross_entropy(self.task.model(x), y, reduction="none")
                 for x, y in (batch, validation)
             )
-        found = match_losses(_numbers(losses), _numbers(wanted), self._quantile)
+        found = match_losses(as_vector(losses), as_vector(wanted), self._quantile)
         self.weights[rows.cpu().numpy()] = found
+        if (found == 1).all():
+            return None if self._given is None else self._given[rows]
         own = torch.from_numpy(found).to(losses.device, losses.dtype)
         return own if self._given is None else own * self._given[rows]
 
 
-def match_losses(
-    losses: Vector, wanted: Vector, released_quantile: float | None = None
-) -> Vector:
+def match_losses(losses: Vector, wanted: Vector, released_quantile: float | None = None) -> Vector:
     """Return weights of mean one with which some losses have about the law of others.
 
     Losses that are all equal, or not all finite, are given the weight one.
@@ -211,7 +209,7 @@ def match_losses(
     --------
     >>> losses = np.array([0.1, 0.2, 0.9, 1.0])
     >>> match_losses(losses, np.array([0.9, 0.95, 1.0])).round(1)
-    array([0. , 0. , 2. , 2. ])
+    array([0., 0., 2., 2.])
     """
     ones = np.ones(len(losses))
     if not (np.isfinite(losses).all() and np.isfinite(wanted).all()):
@@ -220,9 +218,8 @@ def match_losses(
     if gamma is None:
         return ones
     kernel = np.exp(-gamma * np.square(losses[:, None] - losses))
-    kernel.flat[:: len(kernel) + 1] += RIDGE
     between = np.exp(-gamma * np.square(losses[:, None] - wanted))
-    found = match(kernel, len(losses) * between.mean(1), bound=BOUND).weights
+    found = match(kernel, len(losses) * between.mean(1), bound=BOUND, ridge=RIDGE).weights
     return found / found.mean() if found.any() else ones
 
 
@@ -248,9 +245,7 @@ def labelled_batches(data: Batch, settings: Training, seed: int) -> Iterator[Bat
 def check_warm_epochs(n_warm_epochs: int) -> None:
     """Raise `ModelError` unless this can be a number of epochs."""
     if n_warm_epochs < 0:
-        raise ModelError(
-            f"n_warm_epochs is {n_warm_epochs!r}; expected a whole number from 0 on"
-        )
+        raise ModelError(f"n_warm_epochs is {n_warm_epochs!r}; expected a whole number from 0 on")
 
 
 def _gamma(losses: Vector, released_quantile: float | None) -> float | None:
@@ -262,7 +257,3 @@ def _gamma(losses: Vector, released_quantile: float | None) -> float | None:
         return float(np.quantile(distances, released_quantile))
     width = float(np.median(distances)) or float(distances[distances > 0].mean())
     return 0.5 / width**2
-
-
-def _numbers(losses: Tensor) -> Vector:
-    return losses.double().cpu().numpy()

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from firecv.models import Batch, Task
+from firecv.ratios.kernels import Samples
 from firecv.ratios.weights import flattened
 from firecv.regimes import Regime
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
@@ -87,9 +87,7 @@ class EIWERM:
             after_epoch=after_epoch,
         )
 
-    def candidates(
-        self, x_train: NDArray[np.float64], x_target: NDArray[np.float64], seed: int
-    ) -> Candidates:
+    def candidates(self, x_train: Samples, x_target: Samples, seed: int) -> Candidates:
         """Return the weights of every exponent, from the smallest on.
 
         Parameters
@@ -102,4 +100,5 @@ class EIWERM:
         found = importance(self.ratio, x_train, x_target, seed)
         gammas = sorted(self.gammas) if self.gamma is None else [self.gamma]
         weights = np.stack([flattened(found, gamma) for gamma in gammas])
-        return Candidates(tuple({"gamma": gamma} for gamma in gammas), weights, found)
+        settings = tuple({"gamma": gamma} for gamma in gammas)
+        return Candidates(settings, weights, found, self.n_folds)

@@ -23,7 +23,6 @@ from typing import ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from sklearn.svm import OneClassSVM
 from torch import Tensor
 from torch.nn import functional
@@ -31,6 +30,7 @@ from torch.nn import functional
 from firecv.errors import FirecvNotice, ModelError
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Batch, Task, batches, scores_and_features
+from firecv.ratios.kernels import Samples
 from firecv.regimes import Regime
 from firecv.rivals.alignment import classification_loss
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
@@ -134,7 +134,8 @@ def within_support(
     """
     with eval_mode(task.model), torch.no_grad():
         known, asked = (_features(task, x) for x in (x_train, x_target))
-    scores = OneClassSVM(gamma=gamma).fit(known).score_samples(asked)
+    machine = OneClassSVM(gamma=gamma)  # pyright: ignore[reportArgumentType]
+    scores = machine.fit(known).score_samples(asked)
     return torch.from_numpy(np.asarray(scores) > threshold).to(x_target.device)
 
 
@@ -187,7 +188,7 @@ def _split_loss(
     return objective
 
 
-def _features(task: Task, x: Tensor) -> NDArray[np.float64]:
+def _features(task: Task, x: Tensor) -> Samples:
     found = torch.cat([scores_and_features(task, part)[1] for (part,) in batches(x)])
     return as_rows(functional.normalize(found))
 

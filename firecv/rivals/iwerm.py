@@ -15,12 +15,11 @@ The estimators standardise the inputs themselves.
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from firecv.errors import ModelError
 from firecv.models import Batch, Task
+from firecv.ratios.kernels import Samples
 from firecv.ratios.weights import clipped, normalised
 from firecv.regimes import Regime
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
@@ -60,7 +59,6 @@ class IWERM:
 
     label: ClassVar[str] = "IWERM"
     regime: ClassVar[Regime] = "unlabelled"
-    n_folds: ClassVar[int] = 0
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -92,9 +90,7 @@ class IWERM:
             after_epoch=after_epoch,
         )
 
-    def candidates(
-        self, x_train: NDArray[np.float64], x_target: NDArray[np.float64], seed: int
-    ) -> Candidates:
+    def candidates(self, x_train: Samples, x_target: Samples, seed: int) -> Candidates:
         """Return the one set of weights there is.
 
         Parameters

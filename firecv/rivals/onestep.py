@@ -32,7 +32,7 @@ from firecv.regimes import Regime
 from firecv.rivals.alignment import target_batches
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
 from firecv.rivals.given import check_training, seen
-from firecv.rivals.weighing import as_rows
+from firecv.rivals.weighing import as_vector
 from firecv.seeding import derive_torch
 from firecv.training import Training, train
 
@@ -94,7 +94,7 @@ class OneStep:
         weigher.model.eval()
         with torch.no_grad():
             found = torch.cat([weigher.model(x) for (x,) in batches(data[0])])
-        return Outcome(as_rows(mean_one(found))[:, 0])
+        return Outcome(as_vector(mean_one(found)))
 
 
 class Weigher(nn.Module):

@@ -19,10 +19,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from torch import Tensor
 
 from firecv.models import Batch, Task
+from firecv.ratios.kernels import Samples
 from firecv.ratios.rulsif import RULSIF
 from firecv.regimes import Regime
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
@@ -91,9 +91,7 @@ class RIWERM:
             after_epoch=after_epoch,
         )
 
-    def candidates(
-        self, x_train: NDArray[np.float64], x_target: NDArray[np.float64], seed: int
-    ) -> Candidates:
+    def candidates(self, x_train: Samples, x_target: Samples, seed: int) -> Candidates:
         """Return the weights of every share, from the largest on.
 
         Parameters
@@ -117,4 +115,5 @@ class RIWERM:
             return importance(ratio, x_train, x_target, seed)
 
         weights = np.stack([relative(alpha) for alpha in alphas])
-        return Candidates(tuple({"alpha": alpha} for alpha in alphas), weights, plain)
+        settings = tuple({"alpha": alpha} for alpha in alphas)
+        return Candidates(settings, weights, plain, self.n_folds)

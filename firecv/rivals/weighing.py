@@ -8,16 +8,18 @@ training, to the bit.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from firecv.errors import DataError, ModelError
 from firecv.models import Batch, Task, batches
 from firecv.ratios import RATIOS
+from firecv.ratios.kernels import Samples
 from firecv.ratios.weights import warn_if_heavy
 from firecv.regimes import Regime
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
@@ -32,11 +34,11 @@ Vector = NDArray[np.float64]
 class Ratio(Protocol):
     """A density ratio estimator, such as those of `firecv.ratios`."""
 
-    def fit(self, X_train: NDArray[np.float64], X_target: NDArray[np.float64]) -> Self:
+    def fit(self, X_train: Samples, X_target: Samples) -> Self:
         """Fit to samples of both laws."""
         ...
 
-    def weights(self, X: NDArray[np.float64]) -> Vector:
+    def weights(self, X: Samples) -> Vector:
         """Return the ratio at every row."""
         ...
 
@@ -54,11 +56,14 @@ class Candidates:
         Shape (n_candidates, n_samples).
     importance
         The weight of a held-out loss in cross-validation, (n_samples,).
+    n_folds
+        Folds of that cross-validation; 1 where there is nothing to choose.
     """
 
     settings: Sequence[Mapping[str, float]]
     weights: NDArray[np.float64]
     importance: Vector
+    n_folds: int = 1
 
 
 class Weighting(Protocol):
@@ -67,14 +72,7 @@ class Weighting(Protocol):
     label: ClassVar[str]
     regime: ClassVar[Regime]
 
-    @property
-    def n_folds(self) -> int:
-        """Folds that choose among several candidates."""
-        ...
-
-    def candidates(
-        self, x_train: NDArray[np.float64], x_target: NDArray[np.float64], seed: int
-    ) -> Candidates:
+    def candidates(self, x_train: Samples, x_target: Samples, seed: int) -> Candidates:
         """Return the weights to choose from."""
         ...
 
@@ -107,8 +105,8 @@ def fit_weighted(
         trainings = [(settings, _multiplied(task, w, sample_weight)) for w in found.weights]
         importance = found.importance
         if sample_weight is not None:
-            importance = importance * as_rows(sample_weight)[:, 0]
-        risks = cross_validated_risks(task, data, trainings, importance, method.n_folds, seed)
+            importance = importance * as_vector(sample_weight)
+        risks = cross_validated_risks(task, data, trainings, importance, found.n_folds, seed)
         best = int(np.argmin(risks))
     weights = found.weights[best]
     warn_if_heavy(weights)
@@ -123,12 +121,7 @@ def fit_weighted(
     return Outcome(weights, dict(found.settings[best]))
 
 
-def importance(
-    ratio: str | Ratio,
-    x_train: NDArray[np.float64],
-    x_target: NDArray[np.float64],
-    seed: int,
-) -> Vector:
+def importance(ratio: str | Ratio, x_train: Samples, x_target: Samples, seed: int) -> Vector:
     """Return the estimated density ratio, target over training, at every training sample.
 
     Parameters
@@ -219,9 +212,16 @@ def cross_validated_risks(
     return np.array([risk(*each) for each in trainings])
 
 
-def check_choice(
-    name: str, values: Sequence[float], fixed: float | None, n_folds: int
-) -> None:
+def training_folds(
+    y: NDArray[np.integer[Any]], n_folds: int, seed: int
+) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    splitter = StratifiedKFold(
+        n_folds, shuffle=True, random_state=int(derive(seed, "folds").integers(2**31))
+    )
+    return list(splitter.split(y, y))
+
+
+def check_choice(name: str, values: Sequence[float], fixed: float | None, n_folds: int) -> None:
     """Raise `ModelError` unless a setting, chosen from 0 to 1 or fixed, can be used.
 
     Parameters
@@ -242,9 +242,15 @@ def check_choice(
         raise ModelError(f"n_folds is {n_folds!r}; expected a whole number from 2 on")
 
 
-def as_rows(x: Tensor) -> NDArray[np.float64]:
+def as_rows(x: Tensor) -> Samples:
     """Return samples as rows of numbers, (n_samples, n_features), images flattened."""
-    return x.detach().cpu().reshape(len(x), -1).double().numpy()
+    rows = x.detach().cpu().reshape(len(x), -1)
+    return (rows if rows.dtype in (torch.float32, torch.float64) else rows.double()).numpy()
+
+
+def as_vector(values: Tensor) -> Vector:
+    """Return one number per sample in double precision."""
+    return values.detach().cpu().double().numpy()
 
 
 def _errors(task: Task, data: Batch) -> Vector:

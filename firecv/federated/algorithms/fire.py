@@ -1,0 +1,283 @@
+"""FIRE across clients: what the Fisher of clients and of V says steers local training or averaging.
+
+Khan, Syed: Fisher Information for Robust Federated Cross-Validation. At refreshes the clients'
+Fishers, taken at the weights sent out, are averaged with that of V into I_G, an exponential average
+over refreshes; clients train with the form's term until the next. The form `weigh`, ours and the
+default, sends sketches instead and chooses the weights of clients (`firecv.federated.weighing`).
+
+*Symbols*: lambda is `strength`, mu `mix`, alpha `decay`; F_B is the Fisher of a client's data.
+
+Departures: with V on the server its Fisher is mixed in there and clients never see V. I_G goes to a
+client once per refresh. `trace` differentiates through live Fishers, so that nothing is sent, and
+with V on the server it is a penalty on clients' own data alone. `align` compares with V's Fisher.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+import torch
+
+from firecv.errors import ModelError
+from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.compression import Compression, packed, unpacked
+from firecv.federated.contract import LOCAL, Client, Cohort
+from firecv.federated.term import Term
+from firecv.federated.uploads import Upload, Uploads
+from firecv.federated.weighing import Weighing
+from firecv.fire import Accumulated, Accumulation
+from firecv.fire.forms import FORMS, Form
+from firecv.fire.fragment_weights import Rule
+from firecv.fire.validation import Validation
+from firecv.fisher import estimate, mix
+from firecv.fisher.base import Fisher
+from firecv.fisher.recorder import eval_mode
+from firecv.fisher.structures import STRUCTURES
+from firecv.models import Task, batches
+from firecv.regimes import Regime, require
+from firecv.seeding import derive_torch
+from firecv.training import Training, holding, train_from
+from firecv.tree import Tree
+
+AT_MOST = 512
+"""Samples of a client that its Fisher is estimated on."""
+STRENGTH = 0.1
+
+
+@dataclass(frozen=True)
+class Fire:
+    """FIRE.
+
+    Attributes
+    ----------
+    form
+        "weigh", "precondition", "trace", "quadratic" or "align".
+    strength
+        Of the form; 0 is FedAvg. None is 0.1, and with `weigh` the rule's own default.
+    validation
+        Who holds V: the server alone, or clients too ("shared").
+    fisher_on
+        Whose Fisher I_G is made of: "client", "validation" or both ("mix").
+    every
+        Rounds from one refresh to the next.
+    structure
+        Of the Fishers that are sent.
+    accumulation
+        How they are mixed and averaged over refreshes.
+    compression
+        How they are sent.
+    rule
+        How `weigh` weighs clients.
+    local
+        How a client trains.
+    """
+
+    label: ClassVar[str] = "FIRE"
+    form: Form = "weigh"
+    strength: float | None = None
+    validation: Literal["server", "shared"] = "server"
+    fisher_on: Literal["client", "validation", "mix"] = "mix"
+    every: int = 5
+    structure: str = "diagonal"
+    accumulation: Accumulation = field(default_factory=Accumulation)
+    compression: Compression = "none"
+    rule: Rule = "information"
+    local: Training = LOCAL
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        for name, choices in (
+            ("form", FORMS),
+            ("structure", tuple(STRUCTURES)),
+            ("validation", ("server", "shared")),
+            ("fisher_on", ("client", "validation", "mix")),
+        ):
+            if getattr(self, name) not in choices:
+                given = getattr(self, name)
+                raise ModelError(f"{name} is {given!r}; expected one of {', '.join(choices)}")
+        if self.every < 1 or not 0 <= self._strength < 1e30:
+            raise ModelError(
+                f"every is a whole number from 1 on and strength a number from 0 on, got "
+                f"{self.every} and {self.strength}"
+            )
+        if self.compression != "none" and self.structure != "diagonal":
+            raise ModelError(
+                f"compression={self.compression!r} is for diagonal Fishers, not for "
+                f"{self.structure!r}; choose structure='diagonal' or compression='none'"
+            )
+
+    @property
+    def weighing(self) -> Weighing | None:
+        """How clients are weighed; None for forms that act on training."""
+        if self.form != "weigh" or self.strength == 0:
+            return None
+        return Weighing(self.rule, self.strength, self.every)
+
+    def sees(self, holder: Validation) -> Regime:
+        """Return what is seen of V, given what the server holds."""
+        if self.strength == 0 or holder.regime == "none":
+            return "none"
+        if self.validation == "shared":
+            return holder.regime
+        if self.form == "trace" or (self._keeps_fisher and self.fisher_on == "client"):
+            return "none"
+        uses_labels = self.form != "weigh" and holder.regime == "labelled"
+        return "labelled_summary" if uses_labels else "summary"
+
+    def init(self, task: Task, holder: Validation) -> Bundle:
+        """Return the model's weights; nothing is known of any Fisher yet."""
+        if self.strength != 0 and self.form in ("weigh", "align"):
+            require("unlabelled", holder.regime, f"the form {self.form!r} on the server")
+        labelled = float(holder.regime == "labelled")
+        return {"weights": task.weights(), "round": 0.0, "labelled": labelled}
+
+    def sends(self, server: Bundle, client: int) -> Bundle:
+        """Return the weights, and I_G if this client does not have it yet."""
+        sent: Bundle = {name: server[name] for name in ("weights", "round", "labelled")}
+        if "information" in server:
+            received = tree_of(server, "received")["version"]
+            if int(received[client]) < number_of(server, "version"):
+                sent["information"] = server["information"]
+        return sent
+
+    def client_update(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> tuple[Bundle, Bundle]:
+        """Return the weights after local training and, at refreshes, the client's Fisher."""
+        weights, upload = tree_of(server, "weights"), dict[str, Tree | float]()
+        if self._keeps_fisher and self._is_due(number_of(server, "round") + 1):
+            # Draws of its own, so that the samples are shuffled as without FIRE.
+            draws = derive_torch(rng.initial_seed(), "fisher")
+            local = self._client_fisher(task, weights, client, draws)
+            if local is not None:
+                upload["fisher"] = packed(local.to_tree(), self.compression, draws)
+        if "information" in server:
+            memory = {**memory, "information": server["information"]}
+        known = None
+        if "information" in memory and self._keeps_fisher:
+            known = self._fisher(unpacked(tree_of(memory, "information")))
+        if self.form == "weigh" or self.strength == 0:
+            trained = train_from(task, weights, client.data, self.local, rng).weights
+        else:
+            is_shared = self.validation == "shared"
+            seen = client.validation if is_shared else Validation("none")
+            if known is not None and self.form == "align":
+                law = "labelled_summary" if number_of(server, "labelled") else "summary"
+                seen = Validation(law, fisher=known)
+            term = Term(self.form, self._strength, known, seen, self.accumulation)
+            trained = term.train_from(task, weights, client.data, self.local, rng)
+        return {"weights": trained, **upload}, memory
+
+    def server_update(
+        self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
+    ) -> Bundle:
+        """Return the mean of the weights and, at refreshes, I_G."""
+        aside: list[Upload] = []
+        heard: list[int] = []
+        weights = uploads.without("fisher", aside, heard).mean().trees["weights"]
+        new: Bundle = {**server, "weights": weights, "round": float(cohort.round)}
+        if not self._keeps_fisher:
+            return new
+        if "information" in server:
+            received = tree_of(server, "received")["version"].clone()
+            received[heard] = int(number_of(server, "version"))
+            new["received"] = {"version": received}
+        if not self._is_due(cohort.round):
+            return new
+        found = self._refreshed(task, server, aside, holder)
+        known = self._known(server)
+        known = replace(known, validation=None).with_batch(found).finished()
+        usable = known.remembered()
+        assert known.carried is not None and usable is not None
+        rng = torch.Generator().manual_seed(cohort.round)
+        received = torch.zeros(cohort.n_clients, dtype=torch.int64)
+        sent = tree_of(new, "received")["version"] if "received" in new else received
+        return {
+            **new,
+            "carried": known.carried.to_tree(),
+            "n_steps": float(known.n_steps),
+            "information": packed(usable.to_tree(), self.compression, rng),
+            "version": number_of(server, "version") + 1,
+            "received": {"version": sent},
+        }
+
+    @property
+    def _strength(self) -> float:
+        return STRENGTH if self.strength is None else self.strength
+
+    @property
+    def _keeps_fisher(self) -> bool:
+        """Whether a Fisher is accumulated on the server and sent to clients."""
+        if self.strength == 0:
+            return False
+        is_frozen = self.form == "align" and self.validation == "server"
+        return self.form in ("precondition", "quadratic") or is_frozen
+
+    def _is_due(self, number: float) -> bool:
+        return (number - 1) % self.every == 0
+
+    def _fisher(self, arrays: Tree) -> Fisher:
+        return STRUCTURES[self.structure].from_tree(arrays)
+
+    def _known(self, server: Bundle) -> Accumulated[Fisher]:
+        settings = replace(self.accumulation, step="fragment")
+        if self.form == "align":  # V's Fisher at the present weights, and no memory
+            return Accumulated(replace(settings, decay=0.0, normalize=False))
+        if "carried" not in server:
+            return Accumulated(settings)
+        carried = self._fisher(tree_of(server, "carried"))
+        return Accumulated(settings, carried, int(number_of(server, "n_steps")))
+
+    def _client_fisher(
+        self, task: Task, weights: Tree, client: Client, rng: torch.Generator
+    ) -> Fisher | None:
+        """Return what a client says of Fishers at the weights sent out; None if nothing."""
+        shares = self._shares(self.validation == "shared")
+        if self.form == "align":
+            return None
+        parts: list[tuple[float, Fisher]] = []
+        structure = STRUCTURES[self.structure]
+        with holding(task, weights), eval_mode(task.model):
+            if shares[0]:
+                x, y = client.data
+                rows = torch.randperm(len(x), generator=rng)[:AT_MOST].to(x.device)
+                own = estimate(structure, task, batches(x[rows], y[rows]), law="empirical")
+                parts.append((shares[0], own))
+            if shares[1] and self.validation == "shared":
+                require("unlabelled", client.validation.regime, "fisher_on='validation'")
+                parts.append((shares[1], client.validation.estimate(structure, task)))
+        return _mixed(parts)
+
+    def _shares(self, has_validation: bool) -> tuple[float, float]:
+        """Return how much of a Fisher comes from clients' data and how much from V."""
+        if self.fisher_on == "mix":
+            mu = self.accumulation.mix
+            return (mu, 1 - mu) if has_validation else (1.0, 0.0)
+        return (1.0, 0.0) if self.fisher_on == "client" else (0.0, 1.0)
+
+    def _refreshed(
+        self, task: Task, server: Bundle, aside: list[Upload], holder: Validation
+    ) -> Fisher:
+        """Return the Fisher of this refresh: the mean over clients, mixed with that of V."""
+        parts: list[tuple[float, Fisher]] = []
+        has_validation = self.validation == "server" and holder.x is not None
+        share_clients, share_validation = self._shares(has_validation)
+        if self.validation == "shared":
+            share_clients, share_validation = 1.0, 0.0
+        if self.form == "align":
+            share_clients, share_validation = 0.0, 1.0
+        if share_clients and aside:
+            fishers = [self._fisher(unpacked(tree_of(u.content, "fisher"))) for u in aside]
+            parts.append((share_clients, mix(fishers, [u.weight for u in aside])))
+        if share_validation:
+            require("unlabelled", holder.regime, f"fisher_on={self.fisher_on!r} on the server")
+            with holding(task, tree_of(server, "weights")):
+                parts.append((share_validation, holder.estimate(STRUCTURES[self.structure], task)))
+        found = _mixed(parts)
+        assert found is not None
+        return found
+
+
+def _mixed(parts: list[tuple[float, Fisher]]) -> Fisher | None:
+    if not parts:
+        return None
+    return mix([fisher for _, fisher in parts], [share for share, _ in parts])

@@ -1,0 +1,67 @@
+"""Any algorithm with FIRE's weights of clients: FedProx, SCAFFOLD, FedDyn or MOON plus `weigh`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import torch
+
+from firecv.federated.bundles import Bundle
+from firecv.federated.contract import Algorithm, Client, Cohort
+from firecv.federated.uploads import Uploads
+from firecv.federated.weighing import Weighing
+from firecv.fire.validation import Validation
+from firecv.models import Task
+from firecv.regimes import Regime, require
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """An algorithm whose clients are weighed with V's help.
+
+    Attributes
+    ----------
+    base
+        The algorithm.
+    weighing
+        How its clients are weighed.
+
+    Examples
+    --------
+    >>> from firecv.federated.algorithms import SCAFFOLD
+    >>> Weighed(SCAFFOLD()).label
+    'SCAFFOLD + weigh'
+    """
+
+    base: Algorithm
+    weighing: Weighing = field(default_factory=Weighing)
+
+    @property
+    def label(self) -> str:
+        """The name in tables."""
+        return f"{self.base.label} + weigh"
+
+    def sees(self, holder: Validation) -> Regime:
+        """Return what is seen of V."""
+        return "summary"
+
+    def init(self, task: Task, holder: Validation) -> Bundle:
+        """Return the algorithm's state."""
+        require("unlabelled", holder.regime, "weighing clients on the server")
+        return self.base.init(task, holder)
+
+    def sends(self, server: Bundle, client: int) -> Bundle:
+        """Return what the algorithm sends."""
+        sends: Callable[[Bundle, int], Bundle] | None = getattr(self.base, "sends", None)
+        return server if sends is None else sends(server, client)
+
+    def client_update(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> tuple[Bundle, Bundle]:
+        """Return what the algorithm's client sends and remembers."""
+        return self.base.client_update(task, server, memory, client, rng)
+
+    def server_update(
+        self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
+    ) -> Bundle:
+        """Return the algorithm's new state; `cohort` has the clients' weights."""
+        return self.base.server_update(task, server, uploads, cohort, holder)
