@@ -7,7 +7,7 @@ bundles.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 
@@ -89,12 +89,14 @@ class Algorithm(Protocol):
     state goes out, ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be
     judged by weights of its own, ``weighing``, which sets the shares of clients, and
     ``sees(holder) -> Regime``, what it sees of V.
+
+    Attributes
+    ----------
+    label
+        Its name in tables.
     """
 
-    @property
-    def label(self) -> str:
-        """Its name in tables."""
-        ...
+    label: ClassVar[str]
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the server's state before the first round; "weights" is always in it."""

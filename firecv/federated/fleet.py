@@ -11,7 +11,7 @@ import torch
 
 from firecv.federated.bundles import Bundle
 from firecv.federated.contract import Algorithm, Client
-from firecv.federated.weighing import Weighing, weighing_of
+from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
@@ -137,7 +137,7 @@ def answered(
     """
     # The report is drawn by a generator of its own, so that training goes as it would without.
     report: Bundle = {}
-    weighing: Weighing | None = weighing_of(algorithm)
+    weighing = weighing_of(algorithm)
     if phase == "report" and weighing is not None:
         draws = derive_torch(rng.initial_seed(), "report")
         found = weighing.client_report(task, server, client, draws)

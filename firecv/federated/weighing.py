@@ -8,7 +8,7 @@ mean over clients, so this goes with any algorithm.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import torch
@@ -43,6 +43,32 @@ from firecv.training import holding
 SKETCH_SEED = 0
 
 
+class Weigher(Protocol):
+    """What decides how much each client counts."""
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the round of this number, from 1, refreshes the weights."""
+        ...
+
+    def client_report(
+        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
+    ) -> Bundle:
+        """Return what a client says about its data, at the weights sent out."""
+        ...
+
+    def decide(
+        self,
+        task: Task,
+        server: Bundle,
+        reports: Mapping[int, Bundle],
+        uploads: Sequence[Upload],
+        cohort: Cohort,
+        holder: Validation,
+    ) -> "Weighed":
+        """Return the weights of the clients that reported, in the order of their numbers."""
+        ...
+
+
 class Weighed(NamedTuple):
     """What a refresh found.
 
@@ -51,11 +77,11 @@ class Weighed(NamedTuple):
     weights
         Of the clients heard; they sum to one.
     test
-        The shift test of V against those clients.
+        The shift test of V against those clients; None if there was none.
     """
 
     weights: Vector
-    test: ShiftTest
+    test: ShiftTest | None
 
 
 @dataclass(frozen=True)
@@ -91,11 +117,6 @@ class Weighing:
                 f"every and at_most are whole numbers from 1 on, got {self.every} and "
                 f"{self.at_most}"
             )
-
-    @property
-    def needs_uploads(self) -> bool:
-        """Whether the rule looks at the models that clients send, and not at reports alone."""
-        return self.rule == "information"
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights.
@@ -172,10 +193,9 @@ class Weighing:
         return Weighed(weights, test)
 
 
-def weighing_of(algorithm: Algorithm) -> Weighing | None:
+def weighing_of(algorithm: Algorithm) -> Weigher | None:
     """Return how an algorithm weighs clients; None if it does not."""
-    found = getattr(algorithm, "weighing", None)
-    return found if isinstance(found, Weighing) else None
+    return getattr(algorithm, "weighing", None)
 
 
 def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: Vector) -> Vector:

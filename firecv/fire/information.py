@@ -76,6 +76,23 @@ def information(
             f"{len(x)} validation samples; give weights and size of each fragment and two samples "
             f"or more"
         )
+    with eval_mode(task.model), DifferentiableBatchNorm():
+        predict = averaged(task, fragment_weights, x)
+        return most_informative(predict, sizes, strength=strength)
+
+
+def averaged(task: Task, fragment_weights: Sequence[Tree], x: Tensor) -> Predict:
+    """Return a function from weights of fragments to log-probabilities of the averaged model.
+
+    Parameters
+    ----------
+    task
+        The model, in eval mode.
+    fragment_weights
+        The model's weights as trained by each fragment.
+    x
+        Samples to predict.
+    """
     for weights in fragment_weights[1:]:
         tree.check_match(fragment_weights[0], weights)
     rest = {name: value.double() for name, value in task.weights().items()}
@@ -89,8 +106,7 @@ def information(
         mean = {name: torch.tensordot(w.to(v.device), v, 1) for name, v in stacked.items()}
         return torch.log_softmax(task.scores(samples, rest | mean), 1)
 
-    with eval_mode(task.model), DifferentiableBatchNorm():
-        return most_informative(predict, sizes, strength=strength)
+    return predict
 
 
 def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float = 2.0) -> Vector:
@@ -111,13 +127,30 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
     strength
         How much information counts; 0 gives n/N exactly and `predict` is not called.
     """
+    return uphill(lambda w: _information(predict(w)), sizes, strength=strength)
+
+
+def uphill(
+    value_of: Callable[[Tensor], Tensor], sizes: Sequence[int], *, strength: float
+) -> Vector:
+    """Return the w that maximises a value - KL(w || n/N) / strength, as `most_informative` does.
+
+    Parameters
+    ----------
+    value_of
+        A number, differentiable in w.
+    sizes
+        Samples of each fragment.
+    strength
+        How much the value counts; 0 gives n/N exactly and `value_of` is not called.
+    """
     shares = proportions(sizes)
     check_strength(strength)
     if strength == 0 or len(shares) == 1:
         return shares
     log_shares, rho, length = np.log(shares), 1 / strength, 1.0
     log_w = log_shares
-    found, gradient = _information(predict, log_w)
+    found, gradient = _value(value_of, log_w)
     value = found
     for _ in range(MOST_STEPS):
         w = np.exp(log_w)
@@ -128,7 +161,7 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
         while length > 1e-12:
             trial = log_w + length / (1 + length * rho) * slope
             trial = trial - np.logaddexp.reduce(trial)
-            found, new_gradient = _information(predict, trial)
+            found, new_gradient = _value(value_of, trial)
             new = found - rho * float(np.exp(trial) @ (trial - log_shares))
             if new >= value + 0.1 * float(np.exp(trial) @ slope):
                 break
@@ -142,18 +175,21 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
     return np.exp(log_w)
 
 
-def _information(predict: Predict, log_w: Vector) -> tuple[float, Vector]:
-    """Return I_V and its gradient in w."""
+def _value(value_of: Callable[[Tensor], Tensor], log_w: Vector) -> tuple[float, Vector]:
+    """Return the value and its gradient in w."""
     w = torch.from_numpy(np.exp(log_w)).requires_grad_()
     with torch.enable_grad():
-        log_p = predict(w)
-        if not bool(log_p.isfinite().all()):
-            raise DataError(
-                "predictions of the averaged model on the validation set are not finite; a "
-                "fragment's weights or a sample holds NaN or infinite values"
-            )
-        p = log_p.exp()
-        log_mean = torch.logsumexp(log_p, 0) - math.log(len(log_p))
-        value = (p * (log_p - log_mean)).sum(1).mean()
+        value = value_of(w)
         (gradient,) = torch.autograd.grad(value, w)
     return value.item(), gradient.numpy()
+
+
+def _information(log_p: Tensor) -> Tensor:
+    """Return I_V of log-probabilities of shape (n_V, n_classes)."""
+    if not bool(log_p.isfinite().all()):
+        raise DataError(
+            "predictions of the averaged model on the validation set are not finite; a "
+            "fragment's weights or a sample holds NaN or infinite values"
+        )
+    log_mean = torch.logsumexp(log_p, 0) - math.log(len(log_p))
+    return (log_p.exp() * (log_p - log_mean)).sum(1).mean()

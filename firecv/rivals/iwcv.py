@@ -1,4 +1,4 @@
-"""IWCV: cross-validation whose held-out losses are weighted, so that it estimates the target's risk.
+"""IWCV: cross-validation with weighted held-out losses, which estimates the target's risk.
 
 The training samples are cut into folds; the loss of each, held out, is multiplied by the density
 ratio r = p_target / p_train there. With the true ratio the mean is unbiased for the target's risk
@@ -9,23 +9,14 @@ validation", JMLR 8 (2007) 985-1005.
 
 *Symbols*: R is the number of folds, T_r are the rows held out in fold r; risk =
 1/R sum_r 1/|T_r| sum_{i in T_r} r(x_i) l(f_{-r}(x_i), y_i).
-
-With scikit-learn, `ImportanceWeightedScorer` is the `scoring` of `GridSearchCV` or
-`cross_val_score`. A scorer is told the held-out rows but not which of the data they are, so that it
-must either be given a fitted ratio that is a function of the features (all but `KMM` and an
-`OracleRatio` of values), or take weights through metadata routing, see its examples.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
-from sklearn.model_selection import KFold, StratifiedKFold
-from sklearn.utils.metadata_routing import UNUSED
 
-from firecv.errors import DataError, ModelError
+from firecv.errors import DataError
 from firecv.ratios.weights import check_weights
 from firecv.seeding import derive
 
@@ -33,10 +24,6 @@ Vector = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Fold = tuple[Rows, Rows]
 """Rows to train on and rows held out."""
-Loss = Literal["zero_one", "log_loss", "squared"]
-
-SMALLEST = float(np.finfo(np.float64).eps)
-"""Probability below which a class is not taken to be less likely."""
 
 
 def iwcv_risk(
@@ -132,5 +119,17 @@ def training_folds(
     Examples
     --------
     >>> [(len(kept), held.tolist()) for kept, held in training_folds([0, 1] * 3, n_folds=3)]
-    [(4, [0, 1]), (4, [4, 5]), (4, [2, 3])]
+    [(4, [2, 5]), (4, [3, 4]), (4, [0, 1])]
     """
+    codes = np.unique(np.asarray(y), return_inverse=True)[1]
+    n = len(codes)
+    if not 2 <= n_folds <= n:
+        raise DataError(
+            f"got {n} samples for {n_folds} folds; ask for two folds or more, each with a sample"
+        )
+    order = derive(seed, "iwcv", "folds").permutation(n)
+    if stratified:
+        order = order[np.argsort(codes[order], kind="stable")]
+    fold = np.empty(n, np.intp)
+    fold[order] = np.arange(n) % n_folds  # dealt out like cards, class after class
+    return [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(n_folds)]

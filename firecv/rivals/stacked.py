@@ -18,16 +18,14 @@ from numpy.typing import NDArray
 from firecv.errors import DataError
 from firecv.regimes import require
 from firecv.rivals.erm import ERM
-from firecv.rivals.iwcv import iwcv_risk
-from firecv.rivals.weighing import Candidates, Vector, Weighting, training_folds
+from firecv.rivals.iwcv import Rows, iwcv_risk, training_folds
+from firecv.rivals.weighing import Candidates, Vector, Weighting
 from firecv.seeding import derive
 from firecv.stacked import Stack, StackResult, StackSettings, predict_stack, train_stack
 from firecv.stacked.stack import Array
 
 MOST_AT_ONCE = 1024
 """Networks of folds and candidates in one stack, whose row weights are held at a time."""
-
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -185,10 +183,10 @@ def _choose(
     for start in range(0, len(models), size):
         numbers = range(start, min(start + size, len(models)))
         trials = [trial for model in numbers for trial in _trials(models, stack, model, seed)]
-        errors = _errors(models, stack, settings, trials)
+        errors, is_lost = _errors(models, stack, settings, trials)
         for model in numbers:
             risks = [
-                _risk(models[model], trials, errors, (model, candidate))
+                _risk(models[model], trials, errors, is_lost, (model, candidate))
                 for candidate in range(len(first.settings))
             ]
             best.append(int(np.argmin(risks)))
@@ -214,14 +212,14 @@ def _trials(models: list[_Model], stack: Stack, model: int, seed: int) -> Iterat
 
 def _errors(
     models: list[_Model], stack: Stack, settings: StackSettings | None, trials: list[_Trial]
-) -> NDArray[np.float64]:
-    """Return 1 where a trial's network gets a row wrong, else 0; infinity where it diverged."""
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return which rows each trial's network gets wrong, and which trials came to nothing."""
     of = [trial.model for trial in trials]
     train = np.stack(
         [models[t.model].row_weights(t.candidate, len(stack.x), t.kept) for t in trials]
     )
-    lost = ~train.any(1)  # all that is left has weight zero: nothing can be learnt
-    train[lost] = 1
+    is_empty = ~train.any(1)  # all that is left has weight zero
+    train[is_empty] = 1
     mean = None if stack.mean is None else stack.mean[of]
     scale = None if stack.scale is None else stack.scale[of]
     networks = Stack(
@@ -234,21 +232,25 @@ def _errors(
         scale=scale,
     )
     result = train_stack(networks, settings)
-    found = predict_stack(result.weights, stack.x, mean, scale).argmax(2) != stack.y
-    errors = found.astype(np.float64)
-    errors[lost | ~result.finite] = np.inf
-    return errors
+    found = predict_stack(result.weights, stack.x, mean, scale)
+    return found.argmax(2) != stack.y, is_empty | ~result.finite
 
 
 def _risk(
-    model: _Model, trials: list[_Trial], errors: NDArray[np.float64], which: tuple[int, int]
+    model: _Model,
+    trials: list[_Trial],
+    errors: NDArray[np.bool_],
+    is_lost: NDArray[np.bool_],
+    which: tuple[int, int],
 ) -> float:
     """Return the importance-weighted cross-validated error of a model's candidate."""
     mine = [place for place, trial in enumerate(trials) if trial[:2] == which]
+    if is_lost[mine].any():
+        return float("inf")
     rows = iter(mine)
 
     def held_out_errors(kept: Rows, held: Rows) -> Vector:
-        return errors[next(rows), model.samples[held]]
+        return errors[next(rows), model.samples[held]].astype(np.float64)
 
     folds = [(trials[place].kept, trials[place].held) for place in mine]
     return iwcv_risk(held_out_errors, model.candidates.importance, folds)

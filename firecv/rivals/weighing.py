@@ -8,12 +8,11 @@ training, to the bit.
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, Self
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedKFold
 from torch import Tensor
 
 from firecv.errors import DataError, ModelError
@@ -24,7 +23,7 @@ from firecv.ratios.weights import warn_if_heavy
 from firecv.regimes import Regime
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
 from firecv.rivals.given import check_training, seen
-from firecv.rivals.iwcv import iwcv_risk
+from firecv.rivals.iwcv import Rows, iwcv_risk, training_folds
 from firecv.seeding import derive, derive_torch
 from firecv.training import Training, train
 
@@ -148,11 +147,10 @@ def estimator(ratio: str | Ratio, seed: int) -> Ratio:
     """Return a new density ratio estimator."""
     if not isinstance(ratio, str):
         return copy.deepcopy(ratio)
-    names = sorted(set(RATIOS) - {"oracle"})
-    if ratio not in names:
+    if ratio not in RATIOS:
         raise DataError(
-            f"there is no ratio {ratio!r} that goes by its name alone; expected one of "
-            f"{', '.join(names)}, or an estimator such as OracleRatio(log_ratio)"
+            f"there is no ratio {ratio!r}; expected one of {', '.join(RATIOS)}, or an estimator "
+            f"such as OracleRatio(log_ratio)"
         )
     return RATIOS[ratio](random_state=ratio_seed(seed))
 
@@ -194,7 +192,7 @@ def cross_validated_risks(
     folds = training_folds(y.cpu().numpy(), n_folds, seed)
 
     def risk(settings: Training, weight: Tensor | None) -> float:
-        def held_out_errors(kept: NDArray[np.intp], held: NDArray[np.intp]) -> Vector:
+        def held_out_errors(kept: Rows, held: Rows) -> Vector:
             twin = Task(copy.deepcopy(task.model), task.trainable)
             rows = torch.from_numpy(kept).to(x.device)
             train(
@@ -210,15 +208,6 @@ def cross_validated_risks(
         return iwcv_risk(held_out_errors, importance, folds)
 
     return np.array([risk(*each) for each in trainings])
-
-
-def training_folds(
-    y: NDArray[np.integer[Any]], n_folds: int, seed: int
-) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    splitter = StratifiedKFold(
-        n_folds, shuffle=True, random_state=int(derive(seed, "folds").integers(2**31))
-    )
-    return list(splitter.split(y, y))
 
 
 def check_choice(name: str, values: Sequence[float], fixed: float | None, n_folds: int) -> None:

@@ -12,7 +12,8 @@ from firecv.ratios import OracleRatio
 from firecv.ratios.weights import effective_sample_size
 from firecv.rivals import EIWERM, IWERM, Target
 from firecv.rivals import weighing as weighing_module
-from firecv.rivals.weighing import as_rows, training_folds
+from firecv.rivals.iwcv import training_folds
+from firecv.rivals.weighing import as_rows
 from firecv.seeding import derive_torch
 from firecv.training import Training, train
 from tests.rivals.problems import (

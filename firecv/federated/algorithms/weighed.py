@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import torch
 
 from firecv.federated.bundles import Bundle
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Uploads
-from firecv.federated.weighing import Weighing
+from firecv.federated.weighing import Weigher, Weighing
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.regimes import Regime, require
@@ -28,17 +29,13 @@ class Weighed:
     Examples
     --------
     >>> from firecv.federated.algorithms import SCAFFOLD
-    >>> Weighed(SCAFFOLD()).label
+    >>> label_of(Weighed(SCAFFOLD()))
     'SCAFFOLD + weigh'
     """
 
+    label: ClassVar[str] = "weigh"
     base: Algorithm
-    weighing: Weighing = field(default_factory=Weighing)
-
-    @property
-    def label(self) -> str:
-        """The name in tables."""
-        return f"{self.base.label} + weigh"
+    weighing: Weigher = field(default_factory=Weighing)
 
     def sees(self, holder: Validation) -> Regime:
         """Return what is seen of V."""
@@ -65,3 +62,10 @@ class Weighed:
     ) -> Bundle:
         """Return the algorithm's new state; `cohort` has the clients' weights."""
         return self.base.server_update(task, server, uploads, cohort, holder)
+
+
+def label_of(algorithm: Algorithm) -> str:
+    """Return the name of an algorithm in tables, that of a weighed one with its base."""
+    if isinstance(algorithm, Weighed):
+        return f"{label_of(algorithm.base)} + {algorithm.label}"
+    return algorithm.label

@@ -1,0 +1,105 @@
+"""FedDyn: every client's loss is changed so that at the optimum of all it has nothing left to gain.
+
+A client adds up how far it has gone from the weights sent to it, and its loss is tilted against
+that sum; the server adds the mean of these sums to the mean of the clients' weights.
+
+Acar, Zhao, Navarro, Mattina, Whatmough, Saligrama: Federated Learning Based on Dynamic
+Regularization, ICLR 2021, arXiv 2111.04263.
+
+*Symbols*: alpha is `strength`; a client remembers its "drift" -grad L_k(theta_k) / alpha, the server
+keeps the mean "drift" -h / alpha.
+
+*Communication*: d up and d down per client and round; nothing of V is seen.
+
+*Departures*: means over clients have the clients' weights where the paper has 1/K, so the fixed
+point is the optimum of the weighted loss; when those weights change, all drifts begin at zero
+again, since the server's is no longer their mean. As in the authors' code the model to judge is the
+mean of the clients heard, "mean", and not the shifted "weights" that are sent.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import torch
+from torch import Tensor
+
+from firecv import tree
+from firecv.errors import ModelError
+from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.checks import check_number
+from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
+from firecv.federated.uploads import Uploads
+from firecv.fire.validation import Validation
+from firecv.models import Batch, Task
+from firecv.training import Training, train_from
+from firecv.tree import Tree
+
+
+@dataclass(frozen=True)
+class FedDyn:
+    """FedDyn.
+
+    Attributes
+    ----------
+    local
+        How a client trains: SGD without momentum.
+    strength
+        Of the change of a client's loss; above 0.
+    """
+
+    label: ClassVar[str] = "FedDyn"
+    local: Training = PLAIN
+    strength: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Check the settings."""
+        require_plain(self.local, self.label)
+        check_number("strength", self.strength)
+        if not self.strength:
+            raise ModelError("strength is 0, which leaves drifts unbounded; expected one above 0")
+
+    def init(self, task: Task, holder: Validation) -> Bundle:
+        """Return the model's weights and a drift of zero."""
+        weights, drift = task.weights(), tree.zeros_like(task.parameters())
+        return {"weights": weights, "mean": weights, "drift": drift, "generation": 0.0}
+
+    def sends(self, server: Bundle, client: int) -> Bundle:
+        """Return the shifted weights and what generation of drifts they belong to."""
+        return {name: server[name] for name in ("weights", "generation")}
+
+    def judged(self, server: Bundle) -> Tree:
+        """Return the mean of the clients last heard."""
+        return tree_of(server, "mean")
+
+    def client_update(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> tuple[Bundle, Bundle]:
+        """Return new weights; the client remembers its drift."""
+        weights, generation = tree_of(server, "weights"), number_of(server, "generation")
+        anchor, params = task.keep_trainable(weights), task.parameters()
+        is_known = number_of(memory, "generation", -1) == generation
+        drift = tree_of(memory, "drift") if is_known else tree.zeros_like(anchor)
+
+        def objective(batch: Batch, rows: Tensor) -> Tensor:
+            pull = self.strength / 2 * tree.squared_distance(params, anchor)
+            return task.loss(batch) + pull + self.strength * tree.dot(params, drift)
+
+        trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
+        moved = tree.sub(task.keep_trainable(trained.weights), anchor)
+        memory = {"drift": tree.add(drift, moved), "generation": generation}
+        return {"weights": trained.weights}, memory
+
+    def server_update(
+        self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
+    ) -> Bundle:
+        """Return the mean of the clients' weights, also shifted by the mean of all drifts."""
+        trees, _, share = uploads.mean()
+        mean, drift = trees["weights"], tree_of(server, "drift")
+        if number_of(server, "generation") != cohort.generation:
+            drift = tree.zeros_like(drift)
+        else:
+            moved = task.keep_trainable(tree.sub(mean, tree_of(server, "weights")))
+            drift = tree.add(drift, tree.scale(moved, share))
+        shifted = mean | tree.add(task.keep_trainable(mean), drift)
+        generation = float(cohort.generation)
+        return {"weights": shifted, "mean": mean, "drift": drift, "generation": generation}

@@ -1,0 +1,137 @@
+"""Controls of the form `weigh`: clients weighed by what is not a Fisher, or with V's labels.
+
+What FIRE's weights are worth shows beside these. `MatchedMeans` matches means of raw inputs, or of
+activations, with a sketch of the same size, by the rule `mixture`. `LabelledLoss` uses V's labels:
+it is the ceiling of weighing clients.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.contract import Client, Cohort
+from firecv.federated.uploads import Upload
+from firecv.federated.weighing import Weighed
+from firecv.fire.batch_norm import DifferentiableBatchNorm
+from firecv.fire.information import averaged, uphill
+from firecv.fire.mixture import mixture
+from firecv.fire.summaries import Matrix, SketchSummary
+from firecv.fire.validation import Validation
+from firecv.fisher.recorder import eval_mode
+from firecv.models import Task, scores_and_features
+from firecv.regimes import require
+from firecv.seeding import derive_torch
+from firecv.training import holding
+
+NUMBERS = 48
+AT_MOST = 512
+
+
+@dataclass(frozen=True)
+class MatchedMeans:
+    """The mixture of clients whose mean input, or mean activation, is nearest to V's.
+
+    Attributes
+    ----------
+    of
+        "inputs", or "activations" of the last hidden layer.
+    strength
+        Of the match; None chooses it by cross-validation over V.
+    every
+        Rounds from one refresh to the next.
+    """
+
+    of: Literal["inputs", "activations"] = "inputs"
+    strength: float | None = None
+    every: int = 5
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the round of this number, from 1, refreshes the weights."""
+        return (number - 1) % self.every == 0
+
+    def client_report(
+        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
+    ) -> Bundle:
+        """Return mean and covariance of projected inputs or activations."""
+        x = client.data[0]
+        rows = self._rows(task, server, x[torch.randperm(len(x), generator=rng)[:AT_MOST]])
+        return {"sketch": SketchSummary.of_rows(rows, len(x)).to_tree()}
+
+    def decide(
+        self,
+        task: Task,
+        server: Bundle,
+        reports: Mapping[int, Bundle],
+        uploads: Sequence[Upload],
+        cohort: Cohort,
+        holder: Validation,
+    ) -> Weighed:
+        """Return the weights of the nearest mixture."""
+        require("unlabelled", holder.regime, "matching means")
+        assert holder.x is not None
+        summaries = [
+            SketchSummary.from_tree(tree_of(reports[k], "sketch")) for k in sorted(reports)
+        ]
+        rows = self._rows(task, server, holder.x)
+        return Weighed(mixture(rows, summaries, strength=self.strength), None)
+
+    def _rows(self, task: Task, server: Bundle, x: Tensor) -> Matrix:
+        values = x.flatten(1)
+        if self.of == "activations":
+            with torch.no_grad(), holding(task, tree_of(server, "weights")), eval_mode(task.model):
+                values = scores_and_features(task, x)[1]
+        size = values.shape[1]
+        directions = torch.randn(size, NUMBERS, generator=derive_torch(0, "directions", size))
+        return (values.double() @ directions.double()).numpy()
+
+
+@dataclass(frozen=True)
+class LabelledLoss:
+    """The average of the clients' models with the least loss on labelled V.
+
+    Attributes
+    ----------
+    strength
+        How much the loss counts against staying at n/N.
+    every
+        Rounds from one refresh to the next.
+    """
+
+    strength: float = 2.0
+    every: int = 5
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the round of this number, from 1, refreshes the weights."""
+        return (number - 1) % self.every == 0
+
+    def client_report(
+        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
+    ) -> Bundle:
+        """Return the client's size, all that is needed beside its model."""
+        return {"size": float(len(client))}
+
+    def decide(
+        self,
+        task: Task,
+        server: Bundle,
+        reports: Mapping[int, Bundle],
+        uploads: Sequence[Upload],
+        cohort: Cohort,
+        holder: Validation,
+    ) -> Weighed:
+        """Return the weights with the least loss."""
+        require("labelled", holder.regime, "weights from the loss on V")
+        assert holder.x is not None and holder.y is not None
+        y, trained = holder.y, [tree_of(upload.content, "weights") for upload in uploads]
+        sizes = [round(number_of(reports[upload.client], "size")) for upload in uploads]
+        with eval_mode(task.model), DifferentiableBatchNorm():
+            predict = averaged(task, trained, holder.x)
+            found = uphill(
+                lambda w: -functional.nll_loss(predict(w), y), sizes, strength=self.strength
+            )
+        return Weighed(found, None)

@@ -1,0 +1,76 @@
+"""V split into what the training samples reach and what they do not."""
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional
+
+from firecv.errors import FirecvNotice, ModelError
+from firecv.rivals import DIW, GIW, Target
+from firecv.rivals.giw import joint_loss, within_support
+from firecv.training import Training
+from tests.rivals.problems import accuracy, same_weights, table, table_task
+
+SETTINGS = Training(n_epochs=6, batch_size=16, rate=0.01)
+ALL_INSIDE = 1e-9
+
+
+@pytest.mark.parametrize("n_warm", [1, 2])
+@pytest.mark.parametrize("released", [False, True])
+def test_without_samples_outside_it_is_diw_to_the_bit(n_warm, released):
+    one, other = table_task(), table_task()
+    found = GIW(n_warm, gamma=ALL_INSIDE).fit(one, *table(), SETTINGS, 3)
+    wanted = DIW(n_warm).fit(other, *table(), SETTINGS, 3)
+    assert same_weights(one, other) and found.chosen == {"inside_share": 1.0}
+    np.testing.assert_array_equal(found.weights, wanted.weights)
+    if released:  # the two released kernels differ
+        again = table_task()
+        GIW(n_warm, gamma=ALL_INSIDE, released=True).fit(again, *table(), SETTINGS, 3)
+        assert not same_weights(one, again)
+
+
+def test_without_samples_inside_it_learns_from_v_alone_and_says_so():
+    data, target = table(m=60)
+    wrong = (data[0], 1 - data[1])
+    task = table_task()
+    with pytest.warns(FirecvNotice, match="none of the 60 samples"):
+        found = GIW(threshold=float("inf")).fit(task, wrong, target, Training(80, 16, 0.02), 3)
+    assert found.chosen == {"inside_share": 0.0}
+    assert accuracy(task, target) > 0.8
+
+
+def test_a_second_cluster_of_v_is_found_and_learnt():
+    """The label law is the opposite in a region that the training samples do not reach."""
+    rng = torch.Generator().manual_seed(0)
+    centres = torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 3.0]])
+    near = centres[0] + 0.3 * torch.randn(200, 2, generator=rng)
+    v = torch.cat([near[:20] + 0.01, centres[1] + 0.3 * torch.randn(20, 2, generator=rng)])
+    y, labels = (near[:, 1] > 0).long(), torch.cat([v[:20, 1] > 0, v[20:, 0] > 0]).long()
+    task, target = table_task(), Target(v, labels)
+    found = GIW(n_warm_epochs=3).fit(task, (near, y), target, Training(60, 32, 0.02), 0)
+    assert 0.3 < found.chosen["inside_share"] < 0.7
+    assert accuracy(task, target) > 0.9
+
+
+def test_support_is_told_by_directions_of_features():
+    task = table_task()
+    x = torch.tensor([[1.0, 0.0], [2.0, 0.0], [3.0, 0.1]])
+    inside = within_support(task, x, torch.cat([x[:2], -x[:2]]), 1e4, 1e-4)
+    assert inside.tolist() == [True, True, False, False]
+
+
+def test_the_joint_loss_is_the_mixture_of_both_means():
+    (x, y), target = table()
+    task, weight = table_task(), torch.linspace(0, 2, 90)
+    found = joint_loss(task, (x, y), weight, (target.x, target.y), 0.3)
+    each = functional.cross_entropy(task.model(x), y, reduction="none")
+    of_v = functional.cross_entropy(task.model(target.x), target.y)
+    wanted = 0.3 * (each * weight).mean() + 0.7 * of_v
+    torch.testing.assert_close(found, wanted)
+
+
+def test_wrong_settings_are_refused():
+    with pytest.raises(ModelError, match="gamma is 0"):
+        GIW(gamma=0)
+    with pytest.raises(ModelError, match="n_warm_epochs"):
+        GIW(n_warm_epochs=-2)
