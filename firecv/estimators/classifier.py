@@ -1,31 +1,18 @@
 """FIRE as a scikit-learn classifier."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
-import torch
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
-from torch import nn
+from numpy.typing import ArrayLike
 
 from firecv.errors import DataError
+from firecv.estimators.fire_storage import learned_from_state, learned_to_state
 from firecv.estimators.learning import Learned, Method, learn
+from firecv.estimators.network import NetworkClassifier
 from firecv.estimators.progress import epochs_shown
-from firecv.estimators.samples import (
-    ClassWeight,
-    Samples,
-    as_tensor,
-    checked,
-    checked_pair,
-    classes_of,
-    encoded,
-    weights_of,
-)
+from firecv.estimators.samples import ClassWeight
 from firecv.estimators.settings import (
     Carry,
     Preset,
@@ -34,27 +21,15 @@ from firecv.estimators.settings import (
     chosen_accumulation,
     chosen_form,
     chosen_strength,
-    drawn_seed,
-    network_builder,
-)
-from firecv.estimators.storage import (
-    damage_named,
-    labels_from,
-    read_facts,
-    read_learned,
-    settings_from,
-    write_folder,
 )
 from firecv.estimators.validation import validation_set
 from firecv.fire import Accumulated, Summary
 from firecv.fire.forms import Form
 from firecv.fire.fragment_weights import Rule
 from firecv.fisher.structures import STRUCTURES
-from firecv.models import batches
-from firecv.training import Training
 
 
-class FIREClassifier(ClassifierMixin, BaseEstimator):
+class FIREClassifier(NetworkClassifier):
     """A neural network trained over fragments, steered by what it may see of a validation set.
 
     Fragments are parts of the training data, such as sites, months or batches, whose inputs may be
@@ -152,12 +127,8 @@ class FIREClassifier(ClassifierMixin, BaseEstimator):
     preset: Preset
     carry: Carry
     rule: Rule
-    optimiser: Literal["adam", "sgd"]
-    class_weight: ClassWeight
-    classes_: NDArray[Any]
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
-    network_: nn.Module
+
+    _kind: ClassVar[str] = "firecv-estimator"
 
     def __init__(
         self,
@@ -264,74 +235,13 @@ class FIREClassifier(ClassifierMixin, BaseEstimator):
         v = (X_val, y_val, validation)
         return self._learn(X, y, classes, sample_weight, fragments, v, is_first=is_first)
 
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return the probability of each class, of shape (n_samples, n_classes).
+    def _state(self) -> tuple[dict[str, object], dict[str, object]]:
+        return learned_to_state(self._learned)
 
-        Parameters
-        ----------
-        X
-            Samples.
-        """
-        check_is_fitted(self, "network_")
-        x = as_tensor(checked(self, X).astype(self._dtype))
-        with torch.no_grad():
-            scores = torch.cat([self.network_(part) for (part,) in batches(x, size=4096)])
-        return scores.double().softmax(1).numpy()
-
-    def predict(self, X: ArrayLike) -> NDArray[Any]:
-        """Return the most probable label of each sample.
-
-        Parameters
-        ----------
-        X
-            Samples.
-        """
-        best = self.predict_proba(X).argmax(1)
-        return self.classes_[best]
-
-    def save(self, path: str | Path) -> None:
-        """Write the fitted estimator to a folder, without pickle.
-
-        Parameters
-        ----------
-        path
-            The folder; an estimator in it is replaced.
-        """
-        check_is_fitted(self, "network_")
-        facts = {
-            "settings": self.get_params(deep=False),
-            "classes": self.classes_,
-            "n_features": self.n_features_in_,
-            "features": getattr(self, "feature_names_in_", None),
-            "dtype": self._dtype.name,
-            "seed": self._seed,
-        }
-        write_folder(path, facts, self._learned)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Self:
-        """Return the estimator that `save` wrote; it predicts and goes on as the saved one.
-
-        Parameters
-        ----------
-        path
-            The folder.
-        """
-        facts = read_facts(path)
-        with damage_named(path):
-            return cls._from_facts(path, facts)
-
-    @classmethod
-    def _from_facts(cls, path: str | Path, facts: dict[str, Any]) -> Self:
-        model = cls().set_params(**settings_from(facts["settings"]))
-        model.classes_ = labels_from(facts["classes"])
-        model.n_features_in_ = int(facts["n_features"])
-        if facts["features"] is not None:
-            model.feature_names_in_ = labels_from(facts["features"])
-        model._dtype, model._seed = np.dtype(str(facts["dtype"])), int(facts["seed"])
-        method = model._method()
-        model._keep(read_learned(path, facts, method.build(), method.accumulation))
-        return model
+    def _restore(self, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        accumulation = self._method().accumulation
+        network = self._rebuilt(arrays["network"])
+        self._keep(learned_from_state(facts, arrays, network, accumulation))
 
     def _learn(
         self,
@@ -344,25 +254,22 @@ class FIREClassifier(ClassifierMixin, BaseEstimator):
         *,
         is_first: bool,
     ) -> Self:
-        x, labels = checked_pair(self, X, y, is_first=is_first)
-        check_classification_targets(labels)
-        if is_first:
-            self.classes_ = classes_of(labels if classes is None else classes)
-            self._dtype, self._seed = x.dtype, drawn_seed(self.random_state)
-        elif classes is not None and not np.array_equal(self.classes_, classes_of(classes)):
-            raise DataError(
-                f"classes are {np.asarray(classes).tolist()}, at the first call they were "
-                f"{self.classes_.tolist()}; they cannot change"
-            )
-        method, places = self._method(), encoded(labels, self.classes_, "y")
+        k = 0 if is_first else self._learned.n_trainings
+        samples = self._admitted(
+            X,
+            y,
+            sample_weight,
+            fragments,
+            name=f"fragment {k + 1}",
+            classes=classes,
+            is_first=is_first,
+        )
+        method = self._method()
         if is_first:
             start = Learned(method.build(), Accumulated(method.accumulation))
         else:
             known = replace(self._learned.known, settings=method.accumulation)
             start = replace(self._learned, known=known)
-        weight = weights_of(sample_weight, self.class_weight, places, self.classes_)
-        name = f"fragment {start.n_trainings + 1}"
-        samples = Samples.of(x.astype(self._dtype), places, weight, fragments, name)
         n_epochs = self.n_epochs * (1 if method.form == "weigh" else len(samples.fragments))
         given = validation_set(self, *v, classes=self.classes_, dtype=self._dtype)
         with epochs_shown(n_epochs, self.verbose) as show:
@@ -372,8 +279,6 @@ class FIREClassifier(ClassifierMixin, BaseEstimator):
     def _method(self) -> Method:
         form = chosen_form(self.form, self.preset, self.carry, self.rule)
         check_choice("structure", self.structure, STRUCTURES)
-        dtype = torch.float32 if self._dtype == np.float32 else torch.float64
-        sizes = (self.n_features_in_, len(self.classes_))
         return Method(
             form,
             chosen_strength(self.strength, form),
@@ -381,9 +286,9 @@ class FIREClassifier(ClassifierMixin, BaseEstimator):
             chosen_accumulation(self.mix, self.decay, self.preset),
             self.carry,
             self.rule,
-            Training(self.n_epochs, self.batch_size, self.rate, self.optimiser, decay=self.l2),
+            self._training(),
             self._seed,
-            network_builder(self.hidden, self.image_shape, sizes, dtype, self._seed),
+            self._builder(),
         )
 
     def _keep(self, learned: Learned) -> None:

@@ -120,6 +120,15 @@ def learn(
     return start
 
 
+def check_finite(network: nn.Module) -> None:
+    """Raise `NumericalError` unless all weights of a trained network are finite."""
+    if not all(bool(p.isfinite().all()) for p in network.parameters()):
+        raise NumericalError(
+            "the network's weights became NaN or infinite in the last step; lower the learning "
+            "rate or the strength, or scale the inputs"
+        )
+
+
 def _one_more(
     method: Method, start: Learned, samples: Samples, name: str, validation: Given, show: Show
 ) -> Learned:
@@ -148,10 +157,9 @@ def _one_more(
         fire.next_fragment()
     finally:
         fire.close()
+    check_finite(network)
     known = replace(fire.known, validation=None)
-    return _checked(
-        Learned(network, known, k + 1, tuple(losses), _joined(start.regime, fire.regime))
-    )
+    return Learned(network, known, k + 1, tuple(losses), _joined(start.regime, fire.regime))
 
 
 def _going_on(
@@ -216,8 +224,9 @@ def _together(
         sample_weight=lambda: current,
         after_epoch=after_epoch,
     )
+    check_finite(network)
     regime = _joined(start.regime, validation.regime if is_weighed else "none")
-    return _checked(Learned(network, start.known, k + 1, tuple(losses), regime, weights, test))
+    return Learned(network, start.known, k + 1, tuple(losses), regime, weights, test)
 
 
 def _weighed(
@@ -266,12 +275,3 @@ def _joined(one: Regime, other: Regime) -> Regime:
     if sees_at_most(one, other):
         return other
     return one if sees_at_most(other, one) else "labelled"
-
-
-def _checked(learned: Learned) -> Learned:
-    if not all(bool(p.isfinite().all()) for p in learned.network.parameters()):
-        raise NumericalError(
-            "the network's weights became NaN or infinite in the last step; lower the learning "
-            "rate or the strength, or scale the inputs"
-        )
-    return learned

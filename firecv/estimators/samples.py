@@ -38,12 +38,15 @@ class Samples:
         What each sample's loss is multiplied with, with mean one; None if all count the same.
     fragments
         Rows of each fragment, in the order in which fragments first appear.
+    kept
+        Which of the samples given these are: those whose weight is not zero.
     """
 
     x: Tensor
     y: Tensor
     weight: Tensor | None
     fragments: dict[str, Tensor]
+    kept: NDArray[np.bool_]
 
     def part(self, rows: Tensor) -> tuple[Tensor, Tensor]:
         """Return inputs and labels of some rows."""
@@ -71,7 +74,7 @@ class Samples:
         name
             Name of the one fragment there is if none are given.
         """
-        names = _fragment_names(fragments, len(x), name)
+        names, kept = _fragment_names(fragments, len(x), name), np.ones(len(x), np.bool_)
         if weight is not None:
             kept = weight > 0
             x, y, names, weight = x[kept], y[kept], names[kept], weight[kept]
@@ -84,6 +87,7 @@ class Samples:
             torch.tensor(y, dtype=torch.int64),
             None if weight is None else torch.tensor(weight, dtype=inputs.dtype),
             rows,
+            kept,
         )
 
 

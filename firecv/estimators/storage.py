@@ -9,67 +9,55 @@ import json
 import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from torch import nn
 
 from firecv.errors import DataError, FileFormatError, FirecvError
-from firecv.estimators.learning import Learned
-from firecv.fire import Accumulated, Accumulation
-from firecv.fire.shift_test import ShiftTest
-from firecv.fire.state import known_from_state, known_to_state, read, write
-from firecv.models import Task
-from firecv.tree import Tree, check_match
+from firecv.estimators.rival_choice import listed_name, rival_from
+from firecv.fire.state import read, write
 
-FORMAT, VERSION = "firecv-estimator", 1
+VERSION = 1
 JSON = "estimator.json"
 
 
-def write_folder(path: str | Path, facts: Mapping[str, object], learned: Learned) -> None:
-    """Write what was learned, and facts beside it, to a folder.
+def write_folder(
+    path: str | Path, kind: str, facts: Mapping[str, object], arrays: Mapping[str, object]
+) -> None:
+    """Write facts and arrays to a folder.
 
     Parameters
     ----------
     path
         The folder; made if there is none, and an estimator in it replaced.
+    kind
+        Name of the format: what sort of estimator it is.
     facts
-        What is written as JSON: plain values, NumPy scalars, tuples, mappings and arrays of labels.
-    learned
-        What training has left.
+        What is written as JSON, in the way of JSON.
+    arrays
+        Nested dictionaries of tensors and numbers.
     """
-    plain = {
-        "format": FORMAT,
-        "version": VERSION,
-        **{name: _plain(value, name) for name, value in facts.items()},
-        "n_trainings": learned.n_trainings,
-        "losses": list(learned.losses),
-        "regime": learned.regime,
-        "weights": learned.weights,
-        "shift_test": _plain(learned.shift_test, "shift_test"),
-    }
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
     part = folder / f"arrays.part{os.getpid()}"
-    write(
-        {"network": dict(learned.network.state_dict()), "known": known_to_state(learned.known)},
-        part,
-    )
+    write(dict(arrays), part)
     digest = _digest(part)
-    arrays = folder / f"arrays-{digest[:16]}.safetensors"
-    os.replace(part, arrays)
+    file = folder / f"arrays-{digest[:16]}.safetensors"
+    os.replace(part, file)
+    whole = {"format": kind, "version": VERSION, **facts, "sha256": digest}
     part = folder / f"{JSON}.part{os.getpid()}"
-    part.write_text(json.dumps({**plain, "sha256": digest}, indent=1), encoding="utf-8")
+    part.write_text(json.dumps(whole, indent=1), encoding="utf-8")
     os.replace(part, folder / JSON)
     for old in folder.glob("arrays-*.safetensors"):
-        if old != arrays:
+        if old != file:
             old.unlink()
 
 
-def read_facts(path: str | Path) -> dict[str, Any]:
-    """Return what `write_folder` wrote as JSON, of this version of the format."""
+def read_facts(path: str | Path, kind: str) -> dict[str, Any]:
+    """Return what `write_folder` wrote as JSON, of this kind and version of the format."""
     file = Path(path) / JSON
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))
@@ -77,8 +65,11 @@ def read_facts(path: str | Path) -> dict[str, Any]:
         raise FileFormatError(
             f"{str(path)!r} holds no estimator ({error}); expected a folder that save() wrote"
         ) from error
-    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
-        raise FileFormatError(f"{str(file)!r} is not of the format {FORMAT!r} that save() writes")
+    if not isinstance(facts, dict) or facts.get("format") != kind:
+        raise FileFormatError(
+            f"{str(file)!r} is not of the format {kind!r} that save() writes; load it with the "
+            f"class that saved it"
+        )
     if facts.get("version") != VERSION:
         raise FileFormatError(
             f"{str(file)!r} has version {facts.get('version')!r} of the format, this package reads "
@@ -87,10 +78,8 @@ def read_facts(path: str | Path) -> dict[str, Any]:
     return cast("dict[str, Any]", facts)
 
 
-def read_learned(
-    path: str | Path, facts: Mapping[str, Any], network: nn.Module, accumulation: Accumulation
-) -> Learned:
-    """Return what `write_folder` wrote, its weights put into `network`.
+def read_arrays(path: str | Path, facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arrays that `write_folder` wrote.
 
     Parameters
     ----------
@@ -98,31 +87,14 @@ def read_learned(
         The folder.
     facts
         What `read_facts` returned for it.
-    network
-        A network of the same architecture.
-    accumulation
-        How Fishers are accumulated from now on.
     """
-    arrays = Path(path) / f"arrays-{str(facts['sha256'])[:16]}.safetensors"
-    if not arrays.is_file() or _digest(arrays) != facts["sha256"]:
+    file = Path(path) / f"arrays-{str(facts['sha256'])[:16]}.safetensors"
+    if not file.is_file() or _digest(file) != facts["sha256"]:
         raise FileFormatError(
-            f"{str(arrays)!r} is missing or not the file that {JSON} names; copy the whole folder "
+            f"{str(file)!r} is missing or not the file that {JSON} names; copy the whole folder "
             f"again"
         )
-    state = read(arrays)
-    weights = cast("Tree", state["network"])
-    check_match(dict(network.state_dict()), weights)
-    network.load_state_dict(weights)
-    like = Accumulated(accumulation)
-    return Learned(
-        network.eval(),
-        known_from_state(state["known"], like, Task(network).parameters()),
-        int(facts["n_trainings"]),
-        tuple(map(float, facts["losses"])),
-        facts["regime"],
-        facts["weights"],
-        None if facts["shift_test"] is None else ShiftTest(*facts["shift_test"]),
-    )
+    return read(file)
 
 
 @contextmanager
@@ -140,7 +112,7 @@ def damage_named(path: str | Path) -> Generator[None]:
 
 
 def labels_from(plain: Mapping[str, Any]) -> NDArray[Any]:
-    """Return an array of labels that `write_folder` wrote.
+    """Return an array of labels that `as_json` wrote.
 
     Examples
     --------
@@ -151,7 +123,7 @@ def labels_from(plain: Mapping[str, Any]) -> NDArray[Any]:
 
 
 def settings_from(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an estimator's settings that `write_folder` wrote.
+    """Return an estimator's settings that `as_json` wrote.
 
     Examples
     --------
@@ -159,32 +131,57 @@ def settings_from(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     {'hidden': (8, 4), 'class_weight': {0: 1.0, 1: 3.0}}
     """
     return {
-        name: (dict(value) if name == "class_weight" else tuple(value))
-        if isinstance(value, list)
-        else value
+        name: dict(value) if name == "class_weight" and isinstance(value, list) else _setting(value)
         for name, value in pairs
     }
 
 
-def _plain(value: object, name: str) -> Any:
-    """Return a value as JSON has it; mappings as pairs, since their keys may be numbers."""
+def as_json(value: object, name: str) -> Any:
+    """Return a value as JSON has it; mappings as pairs, since their keys may be numbers.
+
+    Parameters
+    ----------
+    value
+        A plain value, a NumPy scalar, a tuple, a mapping, an array of labels or a listed rival.
+    name
+        Of the value, for the message if it is none of these.
+
+    Examples
+    --------
+    >>> as_json({0: 1.0, "b": (2, None)}, "class_weight")
+    [[0, 1.0], ['b', [2, None]]]
+    """
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, tuple | list):
-        return [_plain(part, name) for part in cast("list[object]", value)]
+        return [as_json(part, name) for part in cast("list[object]", value)]
     if isinstance(value, Mapping):
         pairs = cast("Mapping[object, object]", value).items()
-        return [[_plain(key, name), _plain(part, name)] for key, part in pairs]
+        return [[as_json(key, name), as_json(part, name)] for key, part in pairs]
     if isinstance(value, np.ndarray):
         array = cast("NDArray[Any]", value)
-        values = [_plain(part, name) for part in array.tolist()]
+        values = [as_json(part, name) for part in array.tolist()]
         return {"dtype": array.dtype.str, "values": values}
+    if is_dataclass(value) and not isinstance(value, type):
+        rival = listed_name(value)
+        own = {field.name: getattr(value, field.name) for field in fields(value)}
+        return {"rival": rival, "fields": as_json(own, f"the method {rival!r}")}
     raise DataError(
         f"{name} holds a {type(value).__name__}, which cannot be saved; expected numbers, text or "
         f"None (a random_state that is a generator can be set to a number)"
     )
+
+
+def _setting(value: Any) -> Any:
+    """Return a setting: a list was a tuple, and a dictionary was a rival."""
+    if isinstance(value, list):
+        return tuple(_setting(part) for part in cast("list[object]", value))
+    if isinstance(value, dict):
+        plain = cast("dict[str, Any]", value)
+        return rival_from(plain["rival"], settings_from(plain["fields"]))
+    return value
 
 
 def _digest(path: Path) -> str:

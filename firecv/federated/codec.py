@@ -48,7 +48,7 @@ def decode(data: bytes) -> Bundle:
     --------
     >>> decode(b"something else")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    firecv.errors.FileFormatError: these 14 bytes are no bundle ...
+    firecv.errors.FileFormatError: these 14 bytes are no bundle, ...
     """
     try:
         length = int.from_bytes(data[:HEADER_BYTES], "little")

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
@@ -12,7 +12,8 @@ from firecv.errors import DataError, FederatedError
 from firecv.federated.bundles import Bundle, n_bytes, tree_of
 from firecv.federated.contract import Algorithm, Cohort
 from firecv.federated.fleet import REPORT, Failure, Fleet, Phase
-from firecv.federated.screening import Screen, norm
+from firecv.federated.gate import Gate
+from firecv.federated.screening import Screen, is_bundle, norm
 from firecv.federated.uploads import Rule, Upload, Uploads
 from firecv.federated.weighing import Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
@@ -76,12 +77,15 @@ class State:
         The share of every client.
     generation
         How often those have changed.
+    typical
+        The usual size of each entry that clients send beside their weights.
     """
 
     round: int
     server: Bundle
     weights: tuple[float, ...]
     generation: int = 0
+    typical: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True)
@@ -171,7 +175,8 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     else:
         answers = exchange.uploads("train", asked, cohort)
     server = _updated(plan, state, answers, cohort, exchange)
-    state = State(number, server, cohort.weights, cohort.generation)
+    exchange.settle()
+    state = State(number, server, cohort.weights, cohort.generation, exchange.gate.typical)
     seconds = time.perf_counter() - began
     return exchange.done(state, seconds, weighed)
 
@@ -194,6 +199,12 @@ def sample(plan: Plan, n_clients: int, number: int) -> tuple[int, ...]:
     return tuple(sorted(map(int, rng.choice(n_clients, n_asked, replace=False))))
 
 
+def sent_to(algorithm: Algorithm, server: Bundle, client: int) -> Bundle:
+    """Return what of the server's state goes to a client."""
+    sends: Callable[[Bundle, int], Bundle] | None = getattr(algorithm, "sends", None)
+    return server if sends is None else sends(server, client)
+
+
 class _Exchange:
     """What is sent and received in one round, and what came of it."""
 
@@ -203,17 +214,16 @@ class _Exchange:
         self.heard: list[int] = []
         self.reports: dict[int, Bundle] = {}
         self.bytes_up = self.bytes_down = 0
+        self.gate = Gate(plan.screen, state.server, state.typical, fleet.sizes, self._refuse)
+
+    @property
+    def is_void(self) -> bool:
+        """Whether too few have answered for the round to count."""
+        return len(self.heard) < self.plan.min_clients
 
     def uploads(self, phase: Phase, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
         """Yield the answers that pass the screen; reports are kept apart."""
-        for k, answer in self.fleet.ask(phase, self.number, clients, self.payload):
-            if isinstance(answer, Failure):
-                self.failures[k] = answer.reason
-                continue
-            self.bytes_up += n_bytes(answer)
-            if why := self.plan.screen.complaint(answer, self.state.server):
-                self.failures[k] = f"refused: {why}"
-                continue
+        for k, answer in self.gate.passed(self._answers(phase, clients)):
             self.heard.append(k)
             if phase == "report":
                 is_report = {name: name.startswith(REPORT) for name in answer}
@@ -223,19 +233,42 @@ class _Exchange:
                 answer = {name: part for name, part in answer.items() if not is_report[name]}
             yield Upload(k, cohort.weights[k], answer)
 
+    def _answers(self, phase: Phase, clients: tuple[int, ...]) -> Iterator[tuple[int, Bundle]]:
+        """Yield one answer of each client that has one; others go to the failures."""
+        missing = set(clients)
+        for k, answer in self.fleet.ask(phase, self.number, clients, self.payload):
+            if k not in missing:  # it answers twice, or was not asked
+                continue
+            missing.remove(k)
+            if isinstance(answer, Failure):
+                self.failures[k] = answer.reason
+            elif not is_bundle(answer):
+                self._refuse(k, "it is not made of named arrays and numbers")
+            else:
+                self.bytes_up += n_bytes(answer)
+                yield k, answer
+        self.failures |= {k: "no answer" for k in sorted(missing)}
+
     def payload(self, client: int) -> Bundle:
         """Return what is sent to a client, counting its bytes."""
-        sends: Callable[[Bundle, int], Bundle] | None
-        sends = getattr(self.plan.algorithm, "sends", None)
-        server = self.state.server
-        sent = server if sends is None else sends(server, client)
+        sent = sent_to(self.plan.algorithm, self.state.server, client)
         self.bytes_down += n_bytes(sent)
         return sent
 
+    def settle(self) -> None:
+        """Tell the fleet whose answers count."""
+        settle: Callable[[Sequence[int]], None] | None = getattr(self.fleet, "settle", None)
+        if settle is not None:
+            settle([] if self.is_void else self.heard)
+
     def done(self, state: State, seconds: float, weighed: Weighed | None) -> Round:
         """Return the record of the round."""
-        heard, failures = tuple(self.heard), self.failures
+        failures = dict(sorted(self.failures.items()))
+        heard = tuple(self.heard)
         return Round(state, heard, failures, self.bytes_up, self.bytes_down, seconds, weighed)
+
+    def _refuse(self, client: int, why: str) -> None:
+        self.failures[client] = f"refused: {why}"
 
 
 def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: list[int], weighed: Weighed) -> Cohort:
@@ -257,7 +290,7 @@ def _updated(
     server = plan.algorithm.server_update(plan.task, state.server, uploads, cohort, plan.holder)
     for _ in answers:  # those that the algorithm did not read have been asked all the same
         pass
-    if len(exchange.heard) < plan.min_clients:
+    if exchange.is_void:
         return state.server
     if not math.isfinite(norm(tree_of(server, "weights"))):
         raise FederatedError(

@@ -1,22 +1,25 @@
 """All clients of a federation, wherever they run, and those that run in this process.
 
 The server asks clients to train; where clients are weighed it asks, every few rounds, for a report
-on their data as well, taken at the weights it sent out. Both come in one answer.
+on their data as well, taken at the weights it sent out. Both come in one answer. Between rounds it
+may ask those who have data to be judged on how good its weights are.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import Literal, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Literal, NamedTuple, Protocol, runtime_checkable
 
 import torch
 
 from firecv.federated.bundles import Bundle
 from firecv.federated.contract import Algorithm, Client
+from firecv.federated.evaluation import client_scores
+from firecv.federated.memories import Memories
 from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-Phase = Literal["train", "report"]
-"""What is asked for: training, or training and a report."""
+Phase = Literal["train", "report", "judge"]
+"""What is asked for: training, training and a report, or how good the weights are."""
 REPORT = "report/"
 """What the names of a report's entries begin with."""
 
@@ -30,8 +33,14 @@ class Failure(NamedTuple):
 Answer = tuple[int, Bundle | Failure]
 
 
+@runtime_checkable
 class Fleet(Protocol):
-    """All clients of a federation."""
+    """All clients of a federation.
+
+    A fleet may also have ``settle(heard)``, called at the end of a round with the clients whose
+    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, what
+    clients remember, by number, if it is kept with the server and belongs into a checkpoint.
+    """
 
     @property
     def sizes(self) -> Sequence[int]:
@@ -71,11 +80,19 @@ class LocalFleet:
     task
         The model.
     clients
-        Their data; may be any sequence, so one that reads from disk keeps memory flat.
+        Their data; may be any sequence, so one that reads from disk keeps memory flat. If it has
+        ``sizes`` and ``tested``, clients are not looked at before they are asked.
     seed
         Of all that clients draw.
     memories
         What clients remember from earlier rounds.
+
+    Attributes
+    ----------
+    sizes
+        The number of training samples of each client.
+    tested
+        The clients that have data to be judged on.
     """
 
     def __init__(
@@ -84,11 +101,24 @@ class LocalFleet:
         task: Task,
         clients: Sequence[Client],
         seed: int,
-        memories: dict[int, Bundle] | None = None,
+        memories: Mapping[int, Bundle] | None = None,
     ) -> None:
         self.algorithm, self.task, self.clients, self.seed = algorithm, task, clients, seed
-        self.memories = dict(memories or {})
-        self.sizes = [len(client) for client in clients]
+        self.sizes, self.tested = described(clients)
+        self._memories = Memories(memories)
+
+    @property
+    def memories(self) -> dict[int, Bundle]:
+        """What clients remember, by number."""
+        return self._memories.held
+
+    def restore(self, memories: Mapping[int, Bundle]) -> None:
+        """Let clients remember this, and nothing else."""
+        self._memories = Memories(memories)
+
+    def settle(self, heard: Collection[int]) -> None:
+        """End a round: all clients but those heard remember what they did before it."""
+        self._memories.settle(heard)
 
     def ask(
         self,
@@ -98,6 +128,8 @@ class LocalFleet:
         payload: Callable[[int], Bundle],
     ) -> Iterator[Answer]:
         """Yield answers as they are computed; whatever a client raises is its failure."""
+        if phase != "judge":
+            self._memories.begin(number)
         for k in clients:
             try:
                 answer, memory = answered(
@@ -105,15 +137,15 @@ class LocalFleet:
                     self.task,
                     phase,
                     payload(k),
-                    self.memories.get(k, {}),
+                    self._memories.get(k),
                     self.clients[k],
                     client_rng(self.seed, number, k),
                 )
             except Exception as error:
                 yield k, Failure(f"{type(error).__name__}: {error}")
                 continue
-            if memory:
-                self.memories[k] = memory
+            if phase != "judge":
+                self._memories.put(k, memory)
             yield k, answer
 
 
@@ -135,6 +167,8 @@ def answered(
     phase
         What is asked for.
     """
+    if phase == "judge":
+        return client_scores(algorithm, task, server, memory, client, rng), memory
     # The report is drawn by a generator of its own, so that training goes as it would without.
     report: Bundle = {}
     weighing = weighing_of(algorithm)
@@ -149,3 +183,18 @@ def answered(
 def client_rng(seed: int, number: int, client: int) -> torch.Generator:
     """Return the generator of a client in a round, the same wherever it runs."""
     return derive_torch(seed, "client", number, client)
+
+
+def described(clients: Sequence[Client]) -> tuple[list[int], list[int]]:
+    """Return the size of each client, and which of them have data to be judged on.
+
+    Parameters
+    ----------
+    clients
+        Looked at one after the other, unless the sequence has ``sizes`` and ``tested``.
+    """
+    sizes: Sequence[int] | None = getattr(clients, "sizes", None)
+    if sizes is not None:
+        return list(sizes), list(getattr(clients, "tested", ()))
+    found = [(len(client), client.test is not None) for client in clients]
+    return [n for n, _ in found], [k for k, (_, is_tested) in enumerate(found) if is_tested]

@@ -1,59 +1,88 @@
 """Which answers of clients are refused before they reach any mean."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final, cast
 
 import torch
 
-from firecv.errors import DataError, StructureError
+from firecv import tree
+from firecv.errors import DataError, FirecvError, StructureError
 from firecv.federated.bundles import Bundle
+from firecv.federated.compression import unpacked
+from firecv.federated.fleet import REPORT
+from firecv.fisher.structures import STRUCTURES
 from firecv.tree import Tree, check_match
+
+FISHERS: Final = ("fisher", REPORT + "fisher")
+"""Entries that hold Fishers."""
+COUNTS: Final = ("n", "used")
+"""What a summary of samples has beside its numbers."""
 
 
 @dataclass(frozen=True)
 class Screen:
     """What an answer must be like.
 
-    Every number is finite, and what the server has under the same name has the same entries,
-    shapes and types.
+    Every number is finite; what the server has under the same name has the same entries, shapes and
+    types; all clients send entries of the same names; Fishers are Fishers of this model, none of
+    their diagonal entries negative; and a report states the client's size as the server knows it.
 
     Attributes
     ----------
     largest
         How many times larger than the server's own weights, in norm, those of a client may be.
+    rise
+        How many times larger than usual any other entry may be, in norm: than the median over
+        clients in this round if it is the first with this entry, else in the rounds before.
+    clip
+        The longest update, in norm, of a client's weights from the server's; longer ones are
+        shortened to it. None leaves them as they are.
     """
 
     largest: float = 10.0
+    rise: float = 1000.0
+    clip: float | None = None
 
     def __post_init__(self) -> None:
-        """Check the bound."""
-        if not self.largest >= 1:
-            raise DataError(f"largest is a factor from 1 on, got {self.largest}")
+        """Check the bounds."""
+        for name in ("largest", "rise"):
+            if not getattr(self, name) >= 1:
+                raise DataError(f"{name} is a factor from 1 on, got {getattr(self, name)}")
+        if self.clip is not None and not self.clip > 0:
+            raise DataError(f"clip is a norm above 0, or None, got {self.clip}")
 
-    def complaint(self, answer: Bundle, server: Bundle) -> str | None:
-        """Return why an answer is refused; None if it is not.
+    def clipped(self, weights: Tree, server: Tree) -> Tree:
+        """Return weights at most `clip` away from the server's.
 
         Examples
         --------
-        >>> server = {"weights": {"a": torch.tensor([1.0, 2.0])}}
-        >>> Screen().complaint({"weights": {"a": torch.tensor([1.0, float("nan")])}}, server)
-        "'weights' holds NaN or infinite values"
-        >>> Screen().complaint({"weights": {"a": torch.tensor([1.0, 2.5])}}, server)
+        >>> far, here = {"a": torch.tensor([6.0, 8.0])}, {"a": torch.tensor([0.0, 0.0])}
+        >>> Screen(clip=1.0).clipped(far, here)
+        {'a': tensor([0.6000, 0.8000])}
         """
-        if "weights" not in answer:
-            return f"there are no weights in it, only {sorted(answer)}"
-        for name, part in answer.items():
-            if why := _malformed(name, part, server.get(name)):
-                return why
-            size = norm(part) if isinstance(part, dict) else abs(part)
-            if not math.isfinite(size):
-                return f"{name!r} holds NaN or infinite values"
-            own = server.get(name)
-            if name == "weights" and isinstance(own, dict):
-                limit = self.largest * (norm(own) + 1)
-                if size > limit:
-                    return f"its weights have norm {size:.3g}, more than {limit:.3g} is refused"
-        return None
+        if self.clip is None:
+            return weights
+        update = tree.sub(weights, server)
+        length = norm(update)
+        if length <= self.clip:
+            return weights
+        return tree.add(server, tree.scale(update, self.clip / length))
+
+
+def is_bundle(answer: object) -> bool:
+    """Return whether something is made of named arrays and numbers, and nothing else.
+
+    Examples
+    --------
+    >>> is_bundle({"weights": {"a": torch.zeros(2)}, "loss": 1.0}), is_bundle({"weights": "a"})
+    (True, False)
+    """
+    return isinstance(answer, dict) and all(
+        isinstance(name, str) and (isinstance(part, int | float) or _is_tree(part))
+        for name, part in cast("dict[object, object]", answer).items()
+    )
 
 
 def norm(part: Tree) -> float:
@@ -71,7 +100,61 @@ def norm(part: Tree) -> float:
     return math.sqrt(sum(squares))
 
 
-def _malformed(name: str, part: Tree | float, own: Tree | float | None) -> str | None:
+def size_of(part: Tree | float) -> float:
+    """Return how large an entry is; of a summary, how large its numbers are."""
+    if not isinstance(part, dict):
+        return abs(part)
+    is_summary = all(name in part for name in COUNTS)
+    return norm({n: v for n, v in part.items() if n not in COUNTS} if is_summary else part)
+
+
+def malformed(answer: Bundle, server: Bundle, n_samples: int) -> str | None:
+    """Return what is wrong with the form of an answer; None if nothing is.
+
+    Parameters
+    ----------
+    answer
+        What a client sent.
+    server
+        What the server has.
+    n_samples
+        The client's size, as the server knows it.
+
+    Examples
+    --------
+    >>> server = {"weights": {"a": torch.tensor([1.0, 2.0])}}
+    >>> malformed({"weights": {"a": torch.zeros(3)}}, server, 10)[:49]
+    "'weights': entry 'a' has shape (2,) in the first "
+    >>> malformed({"weights": {"a": torch.zeros(2)}, "report/size": 9.0}, server, 10)
+    "'report/size' says 9 samples, the client has 10"
+    """
+    if not isinstance(answer.get("weights"), dict):
+        return f"there are no weights in it, only {sorted(answer)}"
+    for name, part in answer.items():
+        why = _unlike(name, part, server.get(name))
+        if why is None and name in FISHERS:
+            why = _no_fisher(name, part, server["weights"])
+        if why is None and name.startswith(REPORT):
+            why = _miscounted(name, part, n_samples)
+        if why is not None:
+            return why
+    return None
+
+
+def median(values: Sequence[float]) -> float:
+    """Return the median, the lower of the two middle values."""
+    return sorted(values)[(len(values) - 1) // 2]
+
+
+def _is_tree(part: object) -> bool:
+    return isinstance(part, dict) and all(
+        isinstance(name, str) and isinstance(value, torch.Tensor)
+        for name, value in cast("dict[object, object]", part).items()
+    )
+
+
+def _unlike(name: str, part: Tree | float, own: Tree | float | None) -> str | None:
+    """Return how an entry differs in form from what the server has under its name."""
     if own is None:
         return None
     if isinstance(part, dict) != isinstance(own, dict):
@@ -84,4 +167,46 @@ def _malformed(name: str, part: Tree | float, own: Tree | float | None) -> str |
         for key, value in part.items():
             if value.dtype != own[key].dtype:
                 return f"{name!r}: {key!r} is {value.dtype}, expected {own[key].dtype}"
+    return None
+
+
+def _no_fisher(name: str, part: Tree | float, weights: Tree | float) -> str | None:
+    """Return why an entry is no Fisher of the model with these weights."""
+    assert isinstance(weights, dict)
+    diagonal = _diagonal(part, weights) if isinstance(part, dict) else None
+    if diagonal is None:
+        return f"{name!r} is no Fisher of this model"
+    if any(bool((entries < 0).any()) for entries in diagonal.values()):
+        return f"{name!r} has negative entries on its diagonal, which no Fisher has"
+    return None
+
+
+def _diagonal(sent: Tree, weights: Tree) -> Tree | None:
+    """Return the diagonal of a Fisher as it was sent, of whichever structure it is."""
+    for structure in STRUCTURES.values():
+        try:
+            found = structure.from_tree(unpacked(sent)).diagonal()
+        except (FirecvError, KeyError, RuntimeError, ValueError, IndexError, TypeError):
+            continue
+        if found and all(
+            name in weights and entries.shape == weights[name].shape
+            for name, entries in found.items()
+        ):
+            return found
+    return None
+
+
+def _miscounted(name: str, part: Tree | float, n_samples: int) -> str | None:
+    """Return how a report contradicts what is known of the client's size."""
+    if name == REPORT + "size":
+        said = part
+    elif isinstance(part, dict) and all(count in part for count in COUNTS):
+        said = float(part["n"]) if part["n"].numel() == 1 else math.nan
+        used = float(part["used"]) if part["used"].numel() == 1 else math.nan
+        if not 1 <= used <= n_samples:
+            return f"{name!r} is made of {used:g} samples, the client has {n_samples}"
+    else:
+        return None
+    if said != n_samples:
+        return f"{name!r} says {said:g} samples, the client has {n_samples}"
     return None

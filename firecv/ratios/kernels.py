@@ -257,6 +257,8 @@ class Basis:
     ----------
     centres
         Rows of the target, drawn without replacement, as they were given.
+    drawn
+        Which rows of the target they are.
     scaling
         Of the features.
     unit
@@ -264,6 +266,7 @@ class Basis:
     """
 
     centres: Matrix
+    drawn: NDArray[np.intp]
     scaling: Scaling
     unit: float
 
@@ -289,8 +292,9 @@ class Basis:
         scaling = Scaling.of(train, target, standardise=standardise)
         check_separation(train, target, scaling, derive(seed, "ratios", "separation"))
         unit = median_distance(train, target, scaling, derive(seed, "ratios", "distance"))
-        chosen = derive(seed, "ratios", "centres").choice(len(target), n_centres, replace=False)
-        return cls(target[np.sort(chosen)].astype(np.float64), scaling, unit)
+        rng = derive(seed, "ratios", "centres")
+        drawn = np.sort(rng.choice(len(target), n_centres, replace=False))
+        return cls(target[drawn].astype(np.float64), drawn, scaling, unit)
 
     def distances(self, rows: Samples, order: NDArray[np.intp] | None = None) -> Iterator[Matrix]:
         """Yield squared distances of scaled rows to centres, block by block.

@@ -2,8 +2,8 @@
 
 The ratio g(x) = sum_l theta_l k(x, c_l), theta >= 0, maximises the mean of log g over the target
 with mean 1 over train; the maximum estimates the Kullback-Leibler divergence of target from train.
-The width is the one with the highest mean log g on held-out target rows, all training rows being
-in the constraint.
+The width is the one with the highest mean log g on held-out target rows, with all training rows in
+the constraint and kernels at the other target rows.
 
 Reference: M. Sugiyama, T. Suzuki, S. Nakajima, H. Kashima, P. von Bünau, M. Kawanabe, Direct
 importance estimation for covariate shift adaptation, Annals of the Institute of Statistical
@@ -156,10 +156,11 @@ class KLIEP(BaseEstimator):
         )
         widths = [multiple * basis.unit for multiple in multiples]
         means = kernel_means(basis, train, widths)
-        parts = (
-            components(basis, target, *each, folds) for each in zip(widths, means, strict=True)
-        )
-        fits = [cross_validate(each, self.tolerance) for each in parts]
+        own = [np.isin(basis.drawn, rows) for rows in folds]
+        fits = [
+            cross_validate(components(basis, target, width, mean, folds), own, self.tolerance)
+            for width, mean in zip(widths, means, strict=True)
+        ]
         self.scores_ = np.array([score for _, score in fits])
         best = int(self.scores_.argmax())
         _check_feasible(self.scores_[best])
@@ -231,52 +232,63 @@ def components(
     return [tuple(part) for part in parts]
 
 
-def cross_validate(parts: Sequence[Iterable[Matrix]], tolerance: float) -> tuple[Solution, float]:
+def cross_validate(
+    parts: Sequence[Iterable[Matrix]], own: Sequence[NDArray[np.bool_]], tolerance: float
+) -> tuple[Solution, float]:
     """Return the solution on all folds, and the mean log mixture on held-out ones.
 
-    Folds start from the common solution: the maximum of a concave function does not depend on it.
+    `own` says of every fold which kernels stand at its rows. They are left out with it: a kernel
+    at a held-out row would give the row away.
     """
-    first = next(iter(parts[0]))
-    whole = maximise(parts, np.ones(first.shape[1]), tolerance)
+    everything = np.ones(len(own[0]), bool)
+    whole = maximise(parts, everything / everything.size, everything, tolerance)
     if whole.objective == -np.inf:
         return whole, -np.inf
     total, n_rows = 0.0, 0
     for fold, held_out in enumerate(parts):
-        rest = [part for other, part in enumerate(parts) if other != fold]
-        shares = maximise(rest, whole.shares, tolerance).shares
+        rest, usable = [part for part in parts if part is not held_out], ~own[fold]
+        found = maximise(rest, whole.shares * usable, usable, tolerance)
+        if found.objective == -np.inf:  # a row that was reached by kernels of this fold alone
+            found = maximise(rest, usable / max(usable.sum(), 1), usable, tolerance)
         for values in held_out:
             with np.errstate(divide="ignore"):  # a row out of reach has log 0
-                total += float(np.log(values @ shares).sum())
+                total += float(np.log(values @ found.shares).sum())
             n_rows += len(values)
     return whole, total / n_rows
 
 
-def maximise(parts: Iterable[Iterable[Matrix]], start: Vector, tolerance: float) -> Solution:
+def maximise(
+    parts: Iterable[Iterable[Matrix]], start: Vector, usable: NDArray[np.bool_], tolerance: float
+) -> Solution:
     """Return the shares on the simplex with the highest mean log(values @ shares).
+
+    The objective is -inf if the mixture is 0 at some row to start with.
 
     Parameters
     ----------
     parts
         Blocks of component values, (n_rows, n_components); passed over in every step.
     start
-        Shares to start from, none below 0, with a mixture above 0 at every row.
+        Shares to start from, none below 0.
+    usable
+        Components that may have a share.
     tolerance
         By how much the objective may fall short of its maximum.
 
     Examples
     --------
     >>> values = np.array([[2.0, 0.0], [2.0, 0.0], [0.0, 5.0]])
-    >>> maximise([[values]], np.ones(2), 1e-9).shares.round(6)  # how often each occurs
+    >>> maximise([[values]], np.ones(2), np.ones(2, bool), 1e-9).shares.round(6)  # occurrences
     array([0.666667, 0.333333])
     """
-    shares = start / start.sum()
-    found = _look(parts, shares)
+    shares = start / max(start.sum(), LEAST_KERNEL)
+    found = _look(parts, shares, usable)
     for _ in range(MOST_STEPS):
         if found is None or found.gap <= tolerance:
             break
         shares = _stepped(parts, shares, found, tolerance)
-        found = _look(parts, shares)
-    if found is None:  # a row that no component reaches
+        found = _look(parts, shares, usable)
+    if found is None:
         return Solution(shares, -np.inf, np.inf)
     return Solution(shares, float(np.log(found.mixture).mean()), found.gap)
 
@@ -293,7 +305,9 @@ class _Look(NamedTuple):
         return max(float(np.log(self.gradient.max())), 0.0)
 
 
-def _look(parts: Iterable[Iterable[Matrix]], shares: Vector) -> _Look | None:
+def _look(
+    parts: Iterable[Iterable[Matrix]], shares: Vector, usable: NDArray[np.bool_]
+) -> _Look | None:
     size = len(shares)
     mixtures, gradient, curvature = list[Vector](), np.zeros(size), np.zeros((size, size))
     for values in chain.from_iterable(parts):
@@ -305,7 +319,7 @@ def _look(parts: Iterable[Iterable[Matrix]], shares: Vector) -> _Look | None:
         curvature += scaled.T @ scaled
         mixtures.append(mixture)
     found = np.concatenate(mixtures)
-    return _Look(found, gradient / len(found), curvature / len(found))
+    return _Look(found, np.where(usable, gradient / len(found), 0.0), curvature / len(found))
 
 
 def _stepped(
@@ -340,16 +354,8 @@ def nonnegative_minimum(
 ) -> Vector:
     """Return y >= 0 with the least 1/2 y'Cy - linear'y, by an active set.
 
-    Parameters
-    ----------
-    curvature
-        C, positive definite.
-    linear
-        Linear term.
-    start
-        Where to start, none below 0; its zeros are tried first as those of the solution.
-    tolerance
-        By how much a gradient at a zero may point inwards.
+    C is positive definite and `start` not below 0; the zeros of `start` are the first guess of
+    those of the solution. At a zero the gradient may point inwards by the tolerance.
 
     Examples
     --------
@@ -378,9 +384,10 @@ def nonnegative_minimum(
 def _check_feasible(score: float) -> None:
     if not score > -np.inf:
         raise NumericalError(
-            "at every width some rows of X_target are out of reach of all kernels with support in "
-            "X_train, so no ratio with mean 1 over train is above 0 there: the target lies outside "
-            "the support of train; give training rows where the target lies, or larger widths"
+            "at every width some rows of X_target are out of reach of kernels at other rows with "
+            "support in X_train, so no ratio with mean 1 over train is above 0 there: the target "
+            "lies outside the support of train, or has outliers; give training rows where the "
+            "target lies, drop the outliers, or give larger widths"
         )
 
 

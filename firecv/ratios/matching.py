@@ -166,15 +166,18 @@ def solve_program(
     point = _start(len(kappa), bound, slack)
     if slack == 0:
         point = point._replace(shift=-float(program.slope(point).mean()))
-    best, n_steps = (program.residual(point), point), 0
-    point = point._replace(below=best[0] / point.low, above=best[0] / point.high)
-    while best[0] > tolerance and n_steps < MAX_STEPS and np.isfinite(point.shift):
-        point, n_steps = _step(program, point), n_steps + 1
-        best = min(best, (program.residual(point), point), key=lambda pair: pair[0])
-    residual, point = best
-    if residual > tolerance:
-        _tell(residual, n_steps, tolerance)
-    return Matched(np.minimum(point.low[: len(kappa)], bound), residual, n_steps)
+    residual = best = _residual(program.slope(point), point)
+    weights, n_steps = point.low[: len(kappa)], 0
+    point = point._replace(below=residual / point.low, above=residual / point.high)
+    slope = program.slope(point)
+    while best > tolerance and n_steps < MAX_STEPS and residual < np.inf:
+        point, n_steps = _step(program, point, slope), n_steps + 1
+        slope = program.slope(point)
+        if (residual := _residual(slope, point)) < best:
+            best, weights = residual, point.low[: len(kappa)]
+    if best > tolerance:
+        _tell(best, n_steps, tolerance)
+    return Matched(np.minimum(weights, bound), best, n_steps)
 
 
 def _tell(residual: float, n_steps: int, tolerance: float) -> None:
@@ -233,11 +236,12 @@ class _Program(NamedTuple):
         slope[:n] += self.curvature.times(point.low[:n]) - self.kappa
         return slope
 
-    def residual(self, point: _Point) -> float:
-        """Return the KKT residual, infinite if it is not a number."""
-        left, right = np.minimum(point.low, point.below), np.minimum(point.high, point.above)
-        found = float(max(np.abs(self.slope(point)).max(), left.max(), right.max()))
-        return found if np.isfinite(found) else np.inf
+
+def _residual(slope: Vector, point: _Point) -> float:
+    """Return the KKT residual, infinite if it is not a number."""
+    left, right = np.minimum(point.low, point.below), np.minimum(point.high, point.above)
+    found = float(max(np.abs(slope).max(), left.max(), right.max()))
+    return found if np.isfinite(found) else np.inf
 
 
 def _signs(n: int, slack: float) -> Vector:
@@ -252,15 +256,15 @@ def _start(n: int, bound: float, slack: float) -> _Point:
     return _Point(low, high, np.zeros(len(low)), np.zeros(len(low)), 0.0)
 
 
-def _step(program: _Program, point: _Point) -> _Point:
+def _step(program: _Program, point: _Point, slope: Vector) -> _Point:
     """Return the point after one step of predictor and corrector."""
     low, high, below, above, _ = point
-    n, signs, slope = len(program.kappa), program.signs, program.slope(point)
+    n, signs = len(program.kappa), program.signs
     diagonal = below / low + above / high + FLOOR
     solve_weights = program.curvature.solver(diagonal[:n])
 
     def solve(right: Vector) -> Vector:
-        return np.append(solve_weights(right[:n]), right[n:] / diagonal[n:])
+        return np.concatenate([solve_weights(right[:n]), right[n:] / diagonal[n:]])
 
     across = solve(signs)
 

@@ -106,5 +106,5 @@ def factorised(kernel: Matrix) -> tuple[Matrix, NDArray[np.intp]]:
     # The transpose is in LAPACK's order, and by symmetry the same matrix.
     upper, order, rank, _ = _pstrf(kernel.T, tol=NEGLIGIBLE, lower=0)
     factor = np.empty((len(kernel), rank))
-    factor[order - 1] = np.triu(upper)[:rank].T
+    factor[order - 1] = np.triu(upper[:rank]).T
     return factor, order - 1

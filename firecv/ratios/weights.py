@@ -20,6 +20,8 @@ Vector = NDArray[np.float64]
 
 NO_VARIANCE = 0.5
 """Tail index from which there is no second moment."""
+LIGHT = 0.2
+"""Tail index up to which a tail is light, however uncertain the index is."""
 FEW = 0.25
 """Effective share of the samples below which heavy tails are worth a notice."""
 LEAST_TAIL = 5
@@ -164,8 +166,8 @@ def summarise_weights(weights: ArrayLike) -> WeightSummary:
 def warn_if_heavy(weights: ArrayLike) -> bool:
     """Return whether weights have a tail too heavy for weighted means; if so, tell the user.
 
-    They have if the tail index is not two standard errors below 0.5, so that a second moment may
-    well be missing, and the effective sample size is below a quarter of the samples.
+    They have if the tail index is above 0.2 and not two standard errors below 0.5, so that a second
+    moment may well be missing, and the effective sample size is below a quarter of the samples.
 
     Over 10,000 draws of 1,000 weights each, (u / (1 - u))^(b - a) with u of law Beta(a, b), which
     have no second moment, were found heavy in 99.7 % of the draws for (a, b) = (2, 4) and in all
@@ -179,7 +181,8 @@ def warn_if_heavy(weights: ArrayLike) -> bool:
     """
     found = summarise_weights(weights)
     error = (1 + NO_VARIANCE) / math.sqrt(max(_tail_size(found.n), 1))
-    heavy = found.tail_index > NO_VARIANCE - 2 * error and found.effective_rate < FEW
+    least = max(NO_VARIANCE - 2 * error, LIGHT)
+    heavy = found.tail_index > least and found.effective_rate < FEW
     if heavy:
         warnings.warn(
             f"the importance weights have a heavy tail: tail index {found.tail_index:.2f} (from "

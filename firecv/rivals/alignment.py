@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from firecv.errors import DataError, ModelError
+from firecv.errors import ModelError
 from firecv.models import Batch, Task, scores_and_features
-from firecv.regimes import require
 from firecv.rivals.contract import AfterEpoch, Target
+from firecv.rivals.given import check_training, seen
 from firecv.seeding import derive_torch
 from firecv.training import Objective, Training, train
 
@@ -71,7 +71,9 @@ def train_aligned(
     sample_weight
         Multiplies the classification loss of every source sample, not the penalty.
     """
-    x = _inputs(alignment, data, target, settings)
+    check_training(data, sample_weight)
+    x = seen(alignment.label, "unlabelled", data, target).x.to(data[0])
+    _check_batches(alignment, settings)
     objective = None
     if alignment.strength:
         drawn = target_batches(x, settings.batch_size, derive_torch(seed, "target batches"))
@@ -130,27 +132,12 @@ def check_strength(strength: float) -> None:
         raise ModelError(f"strength is {strength!r}; expected a number from 0 on")
 
 
-def _inputs(alignment: Alignment, data: Batch, target: Target | None, settings: Training) -> Tensor:
-    """Return the inputs of the target, checked against the source and the size of a batch."""
-    require("unlabelled", "none" if target is None else "unlabelled", alignment.label)
-    assert target is not None
-    source, x, least = data[0], target.x, alignment.least
-    if x.shape[1:] != source.shape[1:] or x.dtype != source.dtype:
-        raise DataError(
-            f"target samples have shape {tuple(x.shape[1:])} and type {x.dtype}, training samples "
-            f"{tuple(source.shape[1:])} and {source.dtype}; give both alike"
-        )
-    if min(len(source), len(x)) < least:
-        raise DataError(
-            f"{alignment.label} needs {least} or more training and target samples, got "
-            f"{len(source)} and {len(x)}"
-        )
-    if settings.batch_size is not None and settings.batch_size < least:
+def _check_batches(alignment: Alignment, settings: Training) -> None:
+    if settings.batch_size is not None and settings.batch_size < alignment.least:
         raise ModelError(
             f"batch_size is {settings.batch_size}, but {alignment.label} compares batches of "
-            f"{least} samples or more; raise batch_size"
+            f"{alignment.least} samples or more; raise batch_size"
         )
-    return x
 
 
 def _aligned(

@@ -11,7 +11,7 @@ domain head = G_d, the layers before the last linear one G_f, the last one G_y.
 
 *Departures*: the paper lowers the learning rate as 0.01 / (1 + 10 p)^0.75 and trains with momentum
 0.9; here the settings are those of all methods, so that they are compared alike. The domain loss is
-the mean over both sides' means, which is the paper's for batches of equal size.
+the mean of both sides' means, so that sides of unequal size count the same.
 """
 
 import itertools
@@ -91,7 +91,8 @@ class DANN:
         )
         if target is None or not self.strength:
             return Outcome()
-        return Outcome(chosen={"domain_accuracy": _domain_accuracy(task, head, data[0], target.x)})
+        accuracy = _domain_accuracy(task, head, data[0], target.x.to(data[0]))
+        return Outcome(chosen={"domain_accuracy": accuracy})
 
     def _penalty(self, head: nn.Module, n_steps: int) -> Callable[[Tensor, Tensor], Tensor]:
         """Return the domain loss, one call for every step."""

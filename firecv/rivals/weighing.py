@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from firecv.errors import DataError, ModelError
+from firecv.errors import DataError, ModelError, NumericalError
 from firecv.models import Batch, Task, batches
 from firecv.ratios import RATIOS
 from firecv.ratios.kernels import Samples
@@ -171,7 +171,8 @@ def cross_validated_risks(
     """Return the importance-weighted cross-validated error of each way to train.
 
     The error of a held-out sample is whether its class is wrong. All ways see the same folds,
-    initial weights and shuffles.
+    initial weights and shuffles. A way that diverges in a fold, or has only weights of zero left
+    to train with, has an infinite risk.
 
     Parameters
     ----------
@@ -194,18 +195,18 @@ def cross_validated_risks(
     def risk(settings: Training, weight: Tensor | None) -> float:
         def held_out_errors(kept: Rows, held: Rows) -> Vector:
             twin = Task(copy.deepcopy(task.model), task.trainable)
-            rows = torch.from_numpy(kept).to(x.device)
-            train(
-                twin,
-                (x[rows], y[rows]),
-                settings,
-                derive_torch(seed, "shuffle", "fold", int(held[0])),
-                sample_weight=None if weight is None else weight[rows],
-            )
-            places = torch.from_numpy(held).to(x.device)
+            rows, places = (torch.from_numpy(part).to(x.device) for part in (kept, held))
+            own = None if weight is None else weight[rows]
+            if own is not None and not own.any():
+                raise NumericalError("all that is left to train on has weight zero")
+            rng = derive_torch(seed, "shuffle", "fold", int(held[0]))
+            train(twin, (x[rows], y[rows]), settings, rng, sample_weight=own)
             return _errors(twin, (x[places], y[places]))
 
-        return iwcv_risk(held_out_errors, importance, folds)
+        try:
+            return iwcv_risk(held_out_errors, importance, folds)
+        except NumericalError:  # training diverged, or had nothing to learn from
+            return float("inf")
 
     return np.array([risk(*each) for each in trainings])
 

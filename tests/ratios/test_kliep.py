@@ -40,7 +40,7 @@ def general_maximum(values):
 def test_the_maximum_is_that_of_a_general_solver(seed, spread):
     rng = derive(seed, "components")
     values = np.exp(spread * rng.normal(size=(60, 12)))
-    found = maximise([[values]], np.ones(12), 1e-10)
+    found = maximise([[values]], np.ones(12), np.ones(12, bool), 1e-10)
     assert found.objective == pytest.approx(general_maximum(values), abs=1e-7)
     assert found.shares.sum() == pytest.approx(1)
 
@@ -49,7 +49,7 @@ def test_the_maximum_is_that_of_a_general_solver(seed, spread):
 @given(st.integers(1, 60), st.integers(1, 25), st.floats(0.01, 6), st.integers(0, 10**6))
 def test_the_gradient_proves_the_maximum(n_rows, b, spread, seed):
     values = np.exp(spread * derive(seed, "components").normal(size=(n_rows, b)))
-    found = maximise([[values]], np.ones(b), 1e-8)
+    found = maximise([[values]], np.ones(b), np.ones(b, bool), 1e-8)
     gradient = (values / (values @ found.shares)[:, None]).mean(0)
     assert (found.shares >= 0).all()
     assert gradient.max() <= 1 + 2e-8
@@ -59,8 +59,8 @@ def test_the_gradient_proves_the_maximum(n_rows, b, spread, seed):
 
 def test_equal_components_share_without_trouble():
     values = np.repeat(derive(0, "components").random((30, 3)) + 0.1, 4, axis=1)
-    found = maximise([[values]], np.ones(12), 1e-9)
-    alone = maximise([[values[:, ::4]]], np.ones(3), 1e-9)
+    found = maximise([[values]], np.ones(12), np.ones(12, bool), 1e-9)
+    alone = maximise([[values[:, ::4]]], np.ones(3), np.ones(3, bool), 1e-9)
     assert found.objective == pytest.approx(alone.objective, abs=1e-8)
 
 
@@ -74,16 +74,41 @@ def test_the_quadratic_program_is_that_of_nonnegative_least_squares(size, seed, 
     np.testing.assert_allclose(found, nnls(factor, right)[0], atol=1e-7)
 
 
-def test_the_score_is_the_mean_log_on_rows_that_were_held_out():
+def test_components_that_are_not_usable_get_no_share():
+    values = derive(0, "components").random((30, 6)) + 0.05
+    usable = np.array([True, False, True, True, False, True])
+    found = maximise([[values]], np.ones(6) * usable, usable, 1e-10)
+    alone = maximise([[values[:, usable]]], np.ones(4), np.ones(4, bool), 1e-10)
+    np.testing.assert_allclose(found.shares[usable], alone.shares, atol=1e-6)
+    assert not found.shares[~usable].any()
+
+
+def test_the_score_is_the_mean_log_on_held_out_rows_without_their_own_kernels():
     rng = derive(0, "folds")
-    parts = [[rng.random((10, 4)) + 0.05] for _ in range(3)]
-    _, score = cross_validate(parts, 1e-10)
+    parts = [[rng.random((10, 5)) + 0.05] for _ in range(3)]
+    own = [np.array(columns, bool) for columns in ([1, 0, 0, 0, 0], [0, 1, 1, 0, 0], [0] * 5)]
+    _, score = cross_validate(parts, own, 1e-10)
     logs = []
     for fold in range(3):
-        rest = np.concatenate([parts[i][0] for i in range(3) if i != fold])
-        shares = maximise([[rest]], np.ones(4), 1e-10).shares  # from a start of its own
-        logs.append(np.log(parts[fold][0] @ shares))
+        kept = ~own[fold]
+        rest = np.concatenate([parts[i][0] for i in range(3) if i != fold])[:, kept]
+        size = kept.sum()
+        shares = maximise([[rest]], np.ones(size), np.ones(size, bool), 1e-10).shares
+        logs.append(np.log(parts[fold][0][:, kept] @ shares))
     assert score == pytest.approx(np.concatenate(logs).mean(), abs=1e-6)
+
+
+def test_rows_reached_by_kernels_of_the_held_out_fold_alone_do_not_stop_the_others():
+    parts = [[np.array([[1.0, 0.2]])], [np.array([[0.1, 1.0]])]]
+    whole, score = cross_validate(parts, [np.array([True, False]), np.array([False, True])], 1e-9)
+    assert score == pytest.approx((np.log(0.2) + np.log(0.1)) / 2)
+    assert whole.objective > score
+
+
+def test_few_rows_do_not_make_kernels_as_narrow_as_they_can_be():
+    found = [KLIEP(random_state=seed).fit(*gaussians(200, 200, seed)[:2]) for seed in range(6)]
+    assert np.mean([ratio.width_ / ratio.basis_.unit > 0.25 for ratio in found]) > 0.5
+    assert np.median([ratio.objective_ for ratio in found]) < 0.45  # KL is 0.245
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -119,3 +119,12 @@ def test_user_weights_take_part_in_the_choice():
 def test_wrong_settings_are_refused(settings):
     with pytest.raises(ModelError, match="expected"):
         EIWERM(**settings)
+
+
+def test_a_candidate_that_leaves_nothing_to_learn_from_is_not_chosen():
+    only = np.zeros(90)
+    only[0] = 1.0  # the fold that holds it out has no other
+    outcome = EIWERM(gammas=(1.0, 0.0), n_folds=2, ratio=Given(only)).fit(
+        table_task(), *table(), SETTINGS, 0
+    )
+    assert outcome.chosen == {"gamma": 0.0}

@@ -7,7 +7,7 @@ Yang, Huang, Ye: FedAS: Bridging Inconsistency in Personalized Federated Learnin
 details are those of the authors' code.
 
 *Symbols*: the head is the model's last linear layer, the base all before it; t_k, the sum over a
-client's batches of squared norms of the gradient of the mean loss, is sent as "information" t_k/n_k.
+client's batches of squared norms of the mean loss's gradient, is sent as "information" t_k / n_k.
 
 *Communication*: d + 1 numbers up and d down per client and round, of which the head serves to judge
 a global model only; nothing of V is seen. A client remembers d numbers.
@@ -24,7 +24,6 @@ from typing import ClassVar, Final
 import torch
 from torch import Tensor
 
-from firecv import tree
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.outputs import class_means, features_at
@@ -86,6 +85,10 @@ class FedAS:
         self, task: Task, weights: Tree, own: Tree, data: Batch, rng: torch.Generator
     ) -> Tree:
         """Return the server's base, fitted to the client's features, and the client's head."""
+        head = f"{head_name(task.model)}.".lstrip(".")
+        start = weights | {name: value for name, value in own.items() if name.startswith(head)}
+        if all(name.startswith(head) for name in task.trainable):
+            return start
         scores, features = features_at(task, own, data[0])
         prototypes = class_means(features, data[1], scores.shape[1])
 
@@ -94,9 +97,7 @@ class FedAS:
             errors = (scores_and_features(task, x)[1] - prototypes[y]).square().mean(1)
             return (errors / torch.bincount(y)[y]).sum()  # the sum over classes of their means
 
-        head = f"{head_name(task.model)}.".lstrip(".")
-        kept = {name: value for name, value in own.items() if name.startswith(head)}
-        return train_from(task, weights | kept, data, self.alignment, rng, objective=objective)[0]
+        return train_from(task, start, data, self.alignment, rng, objective=objective).weights
 
 
 def squared_gradients(task: Task, weights: Tree, data: Batch, size: int | None) -> float:
@@ -120,14 +121,13 @@ def squared_gradients(task: Task, weights: Tree, data: Batch, size: int | None) 
     >>> squared_gradients(task, {"weight": torch.zeros(2, 1)}, data, 1)
     0.5
     """
-    x, y = data
-    total = 0.0
+    n, total = len(data[1]), 0.0
     with holding(task, weights), eval_mode(task.model):
         params = list(task.parameters().values())
-        for x, y in batches(*data, size or len(data[1])):
+        for x, y in batches(*data, size or n):
             found = torch.autograd.grad(task.loss((x, y)), params, materialize_grads=True)
             total += sum(float(gradient.square().sum()) for gradient in found)
-    return total / len(data[1])
+    return total / n
 
 
 def _informed(upload: Upload) -> Upload:

@@ -6,8 +6,8 @@ that sum; the server adds the mean of these sums to the mean of the clients' wei
 Acar, Zhao, Navarro, Mattina, Whatmough, Saligrama: Federated Learning Based on Dynamic
 Regularization, ICLR 2021, arXiv 2111.04263.
 
-*Symbols*: alpha is `strength`; a client remembers its "drift" -grad L_k(theta_k) / alpha, the server
-keeps the mean "drift" -h / alpha.
+*Symbols*: alpha is `strength`; a client remembers as its "drift" -grad L_k(theta_k) / alpha, the
+server keeps their mean -h / alpha.
 
 *Communication*: d up and d down per client and round; nothing of V is seen.
 

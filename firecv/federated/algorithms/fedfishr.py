@@ -73,25 +73,25 @@ class FedFishr:
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return the weights after local training and the variance of the head's gradients."""
-        everybodys = tree_of(server, "variance")
+        weights, everybodys = tree_of(server, "weights"), tree_of(server, "variance")
+
+        def variance(scores: Tensor, features: Tensor, y: Tensor) -> Tree:
+            found = gradient_variance(scores, features, y)
+            return {name: found[name] for name in everybodys}
 
         def penalised(batch: Batch, rows: Tensor) -> Tensor:
             scores, features = scores_and_features(task, batch[0])
-            own = gradient_variance(scores, features, batch[1])
+            distance = tree.squared_distance(variance(scores, features, batch[1]), everybodys)
             loss = functional.cross_entropy(scores, batch[1])
-            own = {name: own[name] for name in everybodys}
-            return loss + self.strength * tree.squared_distance(own, everybodys) / tree.size(own)
+            return loss + self.strength * distance / tree.size(everybodys)
 
-        warm = number_of(server, "round") >= max(1.0, self.warm_up_rate * self.n_rounds)
-        weights, objective = tree_of(server, "weights"), penalised if warm else None
-        objective = objective if self.strength else None
+        is_on = number_of(server, "round") >= max(1.0, self.warm_up_rate * self.n_rounds)
+        objective = penalised if is_on and self.strength else None
         trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
-        found = gradient_variance(
-            *features_at(task, trained.weights, client.data[0]), client.data[1]
-        )
-        variance = {name: found[name] for name in everybodys}
-        _check_head(everybodys, variance)
-        return {"weights": trained.weights, "variance": variance}, memory
+        scores, features = features_at(task, trained.weights, client.data[0])
+        own = variance(scores, features, client.data[1])
+        _check_head(everybodys, own)
+        return {"weights": trained.weights, "variance": own}, memory
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
@@ -133,7 +133,8 @@ def gradient_variance(scores: Tensor, features: Tensor, y: Tensor) -> Tree:
 
 def _head(task: Task) -> Tree:
     head = task.model.get_submodule(head_name(task.model))
-    return {name: value.detach() for name, value in head.named_parameters(recurse=False)}
+    own = dict(head.named_parameters(recurse=False))
+    return {name: own[name] for name in ("weight", "bias") if name in own}
 
 
 def _check_head(head: Tree, variance: Tree) -> None:

@@ -1,0 +1,134 @@
+"""FedFomo: each client builds its own model from those of other clients that do it good.
+
+A client is offered models of others; each counts by how much it lowers the loss on samples that the
+client holds out, over its distance. Clients that did good before are offered more often.
+
+Zhang, Sapra, Fidler, Yeung, Alvarez: Personalized Federated Learning with First Order Model
+Optimization, ICLR 2021, arXiv 2012.08565.
+
+*Symbols*: M is `n_offered`, epsilon `exploration`; w_n are the "benefits" that a client reports, P
+is the "affinity".
+
+*Communication*: d and at most M numbers up, at most (M + 1) d down per client and round: the models
+offered, and the mean, from which a client begins that has no model yet. The server keeps d numbers
+for every client, and each client too. Nothing of V is seen.
+
+*Departures*: epsilon falls by 5 percent in every round, since the paper gives no schedule that we
+could find; what is drawn for offers does not depend on the seed of the run. The mean of the clients
+heard, always with their shares, is there to judge a global model and is no part of the method.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import torch
+
+from firecv import tree
+from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.checks import check_number
+from firecv.federated.contract import LOCAL, Client, Cohort
+from firecv.federated.offers import benefits, held_out_split, offered
+from firecv.federated.uploads import Upload, Uploads
+from firecv.fire.validation import Validation
+from firecv.models import Task
+from firecv.seeding import derive
+from firecv.training import Training, train_from
+from firecv.tree import Tree
+
+SEED: Final = 0
+EXPLORATION_DECAY: Final = 0.95
+MODEL = "model "
+BENEFIT = "benefit "
+
+
+@dataclass(frozen=True)
+class FedFomo:
+    """FedFomo.
+
+    Attributes
+    ----------
+    local
+        How a client trains.
+    n_offered
+        Models of others that a client is sent.
+    exploration
+        How likely each of them is drawn at random in the first round.
+    held_out_rate
+        Share of a client's samples that it compares models on and does not train on; a client with
+        one sample uses it for both.
+    """
+
+    label: ClassVar[str] = "FedFomo"
+    local: Training = LOCAL
+    n_offered: int = 5
+    exploration: float = 0.3
+    held_out_rate: float = 0.2
+
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        check_number("n_offered", self.n_offered)
+        check_number("exploration", self.exploration, most=1)
+        check_number("held_out_rate", self.held_out_rate, most=0.9)
+
+    def init(self, task: Task, holder: Validation) -> Bundle:
+        """Return the model's weights."""
+        return {"weights": task.weights(), "round": 0.0}
+
+    def sends(self, server: Bundle, client: int) -> Bundle:
+        """Return the mean and the models offered to a client."""
+        known = sorted(int(name.removeprefix(MODEL)) for name in server if name.startswith(MODEL))
+        sent: Bundle = {"weights": server["weights"]}
+        others = [k for k in known if k != client]
+        if others:
+            affinity = tree_of(server, "affinity")["entries"][client]
+            number = int(number_of(server, "round"))
+            exploration = self.exploration * EXPLORATION_DECAY**number
+            rng = derive(SEED, "offers", number, client)
+            chosen = offered(affinity, others, self.n_offered, exploration, rng)
+            sent |= {f"{MODEL}{k}": server[f"{MODEL}{k}"] for k in chosen}
+        return sent
+
+    def client_update(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> tuple[Bundle, Bundle]:
+        """Return the weights after local training and what others' models were worth."""
+        start = tree_of(memory or server, "weights")
+        draws = derive(SEED, "held out", len(client))  # the same samples in every round
+        held_out, own = held_out_split(client.data, self.held_out_rate, draws)
+        names = [name for name in server if name.startswith(MODEL)]
+        offers = [tree_of(server, name) for name in names]
+        found = benefits(task, start, offers, held_out)
+        if any(found):
+            start = tree.weighted_mean(offers, found)
+        weights = train_from(task, start, own, self.local, rng).weights
+        reported = {
+            f"{BENEFIT}{name.removeprefix(MODEL)}": value
+            for name, value in zip(names, found, strict=True)
+        }
+        return {"weights": weights, **reported}, {"weights": weights}
+
+    def server_update(
+        self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
+    ) -> Bundle:
+        """Return the mean, the last model of every client, and what they were worth so far."""
+        kept = {name: part for name, part in server.items() if name.startswith(MODEL)}
+        affinity = torch.zeros(cohort.n_clients, cohort.n_clients, dtype=torch.float64)
+        if "affinity" in server:
+            affinity += tree_of(server, "affinity")["entries"]
+
+        def keep(upload: Upload) -> Upload:
+            k, content = upload.client, upload.content
+            kept[f"{MODEL}{k}"] = content["weights"]
+            reported = [number_of(content, f"{BENEFIT}{j}") for j in range(cohort.n_clients)]
+            affinity[k] += torch.tensor(reported, dtype=torch.float64)
+            return upload._replace(content={"weights": content["weights"]})
+
+        mean = Uploads(map(keep, uploads)).mean().trees["weights"]
+        number = float(cohort.round)
+        return {"weights": mean, "affinity": {"entries": affinity}, "round": number, **kept}
+
+    def personal(
+        self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
+    ) -> Tree:
+        """Return the weights that the client had after its last training."""
+        return tree_of(memory or server, "weights")

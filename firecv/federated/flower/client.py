@@ -1,0 +1,155 @@
+"""The client half: a ClientApp that answers what a server asks.
+
+What it remembers lives in Flower's context, which lasts as long as a Flower run; a client that is
+to remember across Flower runs, so that a run can be resumed, has a folder of its own for it, named
+as ``memory-folder`` in the SuperNode's configuration (or the run's, where all run on one machine).
+"""
+
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Final, cast
+
+from flwr.app import ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.clientapp import ClientApp
+from flwr.common.constant import ErrorCode
+
+from firecv.errors import DataError
+from firecv.federated.fleet import answered, client_rng
+from firecv.federated.flower.description import to_algorithm
+from firecv.federated.flower.job import Job, to_job
+from firecv.federated.flower.memory import Memory, read, to_bytes, to_memory, write
+from firecv.federated.flower.problem import Problem, load_problem
+from firecv.federated.flower.records import (
+    Request,
+    request_of,
+    to_bundle,
+    to_records,
+)
+from firecv.models import Task
+
+MEMORY: Final = "memory"
+REMEMBERS: Final = "remembers"
+CLIENT: Final = "client"
+Handler = Callable[[Message, Context], Message]
+
+
+def client_app(problem: Problem | None = None) -> ClientApp:
+    """Return the ClientApp of a problem.
+
+    Parameters
+    ----------
+    problem
+        Model and data, such as a module of the app's own; by default the module that the run
+        configuration names.
+
+    Examples
+    --------
+    >>> type(client_app()).__name__
+    'ClientApp'
+    """
+    app = ClientApp()
+
+    def describe(message: Message, context: Context) -> Message:
+        job = to_job(context.run_config)
+        partition, n_partitions = _place(context)
+        client = _problem(problem, job).load_client(partition, n_partitions, job.settings)
+        found = {
+            "partition": partition,
+            "n-partitions": n_partitions,
+            "n-samples": len(client),
+            "is-tested": int(client.test is not None),
+        }
+        return Message(RecordDict({CLIENT: MetricRecord(found)}), reply_to=message)
+
+    def train(message: Message, context: Context) -> Message:
+        job, request = to_job(context.run_config), request_of(message.content)
+        partition, n_partitions = _place(context)
+        if request.client != partition:
+            raise DataError(f"asked as client {request.client}, but this is client {partition}")
+        chosen = _problem(problem, job)
+        memory = _recall(context, request)
+        upload, after = answered(
+            to_algorithm(request.algorithm),
+            _task(chosen, context.run_id, str(job.settings), job),
+            request.phase,
+            to_bundle(message.content),
+            memory.since(request.counted),
+            chosen.load_client(partition, n_partitions, job.settings),
+            client_rng(request.seed, request.number, partition),
+        )
+        records = to_records(upload)
+        if request.phase != "judge":
+            memory = memory.then(request.number, request.counted, after)
+            remembers = bool(memory.before or memory.after)
+            if remembers:
+                _remember(context, request, memory)
+            records[CLIENT] = MetricRecord({REMEMBERS: int(remembers)})
+        return Message(records, reply_to=message)
+
+    app.query()(_answering(describe))
+    app.train()(_answering(train))
+    return app
+
+
+def _answering(handler: Handler) -> Handler:
+    """Return a handler that answers an exception by its message, without the traceback."""
+
+    def answer(message: Message, context: Context) -> Message:
+        try:
+            return handler(message, context)
+        except Exception as error:
+            code = ErrorCode.CLIENT_APP_RAISED_EXCEPTION
+            return Message(Error(code, f"{type(error).__name__}: {error}"), reply_to=message)
+
+    return answer
+
+
+def _problem(given: Problem | None, job: Job) -> Problem:
+    return load_problem(job.problem) if given is None else given
+
+
+def _place(context: Context) -> tuple[int, int]:
+    """Return which client this node is, and of how many."""
+    found = [context.node_config.get(key) for key in ("partition-id", "num-partitions")]
+    partition, n_partitions = (n if isinstance(n, int) else -1 for n in found)
+    if not 0 <= partition < n_partitions:
+        raise DataError(
+            f"this node has partition-id {found[0]!r} and num-partitions {found[1]!r}; start the "
+            f"SuperNode with --node-config 'partition-id=K num-partitions=N', K from 0 to N - 1"
+        )
+    return partition, n_partitions
+
+
+@lru_cache(maxsize=1)
+def _task(problem: Problem, run: int, settings: str, job: Job) -> Task:
+    """Return the model, built once in a process that answers several messages of a run."""
+    return problem.load_task(job.settings)
+
+
+def _folder(context: Context, request: Request) -> Path | None:
+    key = "memory-folder"
+    root = context.node_config.get(key) or context.run_config.get(key)
+    if not root:
+        return None
+    return Path(str(root)) / f"session-{request.session}" / f"client-{request.client}"
+
+
+def _recall(context: Context, request: Request) -> Memory:
+    """Return what this client remembers of this session."""
+    folder = _folder(context, request)
+    if folder is not None:
+        return read(folder)
+    kept = context.state.config_records.get(MEMORY)
+    if kept is None or kept["session"] != request.session:
+        return Memory()
+    return to_memory(cast("bytes", kept["memory"]))
+
+
+def _remember(context: Context, request: Request, memory: Memory) -> None:
+    folder = _folder(context, request)
+    if folder is not None:
+        write(folder, memory)
+        return
+    kept = {"session": request.session, "memory": to_bytes(memory)}
+    context.state[MEMORY] = ConfigRecord(kept)

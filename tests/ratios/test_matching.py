@@ -1,0 +1,158 @@
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+
+from firecv.errors import FirecvNotice, NumericalError
+from firecv.ratios.matching import DenseCurvature, FactoredCurvature, solve_program
+from firecv.seeding import derive
+
+
+def problem(n, m, n_features, shift, seed=0, width=1.5):
+    """Return a kernel matrix over n and the linear term, both divided by n."""
+    rng = derive(seed, "matching")
+    x, target = rng.normal(size=(n, n_features)), rng.normal(shift, 1, size=(m, n_features))
+    return gram(x, x, width) / n, gram(x, target, width).mean(1)
+
+
+def gram(x, y, width):
+    return np.exp(-np.square(x[:, None] - y).sum(-1) / (2 * width**2))
+
+
+def projected(v, bound, low, high):
+    """Return the nearest point with 0 <= w <= bound and low <= sum w <= high, by bisection."""
+    w = v.clip(0, bound)
+    if low <= w.sum() <= high:
+        return w
+    goal = low if w.sum() < low else high
+    below, above = v.min() - bound, v.max()
+    for _ in range(200):
+        middle = (below + above) / 2
+        if (v - middle).clip(0, bound).sum() > goal:
+            below = middle
+        else:
+            above = middle
+    return (v - above).clip(0, bound)
+
+
+def missed(kernel, kappa, w, bound, slack):
+    """Return how far w moves when it steps along the negative gradient and is projected back."""
+    n, step = len(w), w - (kernel @ w - kappa)
+    return np.abs(w - projected(step, bound, n * (1 - slack), n * (1 + slack))).max()
+
+
+def by_scipy(kernel, kappa, bound, slack):
+    n = len(kappa)
+    found = minimize(
+        lambda w: w @ kernel @ w / 2 - kappa @ w,
+        np.ones(n),
+        jac=lambda w: kernel @ w - kappa,
+        bounds=[(0, bound)] * n,
+        constraints=[
+            {"type": "ineq", "fun": lambda w: w.sum() - n * (1 - slack)},
+            {"type": "ineq", "fun": lambda w: n * (1 + slack) - w.sum()},
+        ],
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 2000},
+    )
+    return found.x
+
+
+@pytest.mark.parametrize("bound", [1.5, 5.0, 1000.0])
+@pytest.mark.parametrize("slack", [0.0, 0.05, 0.8])
+@pytest.mark.parametrize("shift", [0.3, 3.0])
+def test_solution_is_that_of_a_generic_solver(bound, slack, shift):
+    kernel, kappa = problem(25, 30, 2, shift)
+    kernel += 1e-3 * np.eye(25)
+    found = solve_program(DenseCurvature(kernel), kappa, bound=bound, slack=slack, tolerance=1e-9)
+    expected = by_scipy(kernel, kappa, bound, slack)
+    np.testing.assert_allclose(found.weights, expected, atol=2e-4 * bound**0.5)
+
+    def objective(w):
+        return w @ kernel @ w / 2 - kappa @ w
+
+    assert objective(found.weights) <= objective(expected) + 1e-10
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(2, 60),
+    st.integers(1, 20),
+    st.integers(1, 4),
+    st.floats(-4, 4),
+    st.sampled_from([0.0, 0.01, 0.5, 0.99]),
+    st.sampled_from([1.01, 3.0, 1000.0]),
+    st.sampled_from([0.1, 1.0, 10.0]),
+    st.integers(0, 5),
+)
+def test_residual_is_met_as_a_projected_step_sees_it(n, m, k, shift, slack, bound, width, seed):
+    kernel, kappa = problem(n, m, k, shift, seed, width)
+    kernel += 1e-7 * np.eye(n)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = solve_program(
+            DenseCurvature(kernel), kappa, bound=bound, slack=slack, tolerance=1e-7
+        )
+    w = found.weights
+    assert found.kkt_residual <= 1e-7
+    assert (w >= 0).all() and (w <= bound).all()
+    assert abs(w.sum() - n) <= n * slack + 1e-8 * n
+    assert missed(kernel, kappa, w, bound, slack) <= 2e-7 * n**0.5
+
+
+def test_weights_of_one_are_kept_where_they_solve_it():
+    kernel, _ = problem(30, 5, 2, 1.0)
+    found = solve_program(
+        DenseCurvature(kernel), kernel.sum(1), bound=10.0, slack=0.3, tolerance=1e-9
+    )
+    assert found.weights.tolist() == [1.0] * 30 and found.n_steps == 0
+
+
+@pytest.mark.parametrize("slack", [0.0, 0.9])
+def test_a_factor_does_what_the_matrix_does(slack):
+    factor = derive(0, "factor").normal(size=(60, 4)) / 8
+    kappa = factor @ np.array([0.5, -0.2, 0.1, 0.4])
+    matrix = factor @ factor.T + 1e-3 * np.eye(60)
+    settings = {"bound": 20.0, "slack": slack, "tolerance": 1e-9}
+    dense = solve_program(DenseCurvature(matrix), kappa, **settings)
+    factored = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
+    known = solve_program(FactoredCurvature(factor, 1e-3, matrix), kappa, **settings)
+    np.testing.assert_allclose(factored.weights, dense.weights, atol=1e-6)
+    np.testing.assert_allclose(known.weights, dense.weights, atol=1e-6)
+
+
+def test_blocks_of_a_factor_add_up(monkeypatch):
+    factor = derive(0, "factor").normal(size=(60, 4)) / 8
+    kappa = factor.sum(1) / 4
+    settings = {"bound": 20.0, "slack": 0.5, "tolerance": 1e-9}
+    whole = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
+    monkeypatch.setattr("firecv.ratios.matching.BLOCK", 28)
+    parts = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
+    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-9)
+
+
+def test_an_indefinite_matrix_is_refused():
+    with pytest.raises(NumericalError, match="not positive semidefinite"):
+        solve_program(
+            DenseCurvature(np.diag([1.0, -1.0])),
+            np.array([0.2, 0.9]),
+            bound=3.0,
+            slack=0.0,
+            tolerance=1e-9,
+        )
+
+
+def test_a_tolerance_below_rounding_is_told_and_the_best_weights_returned():
+    kernel, kappa = problem(40, 30, 3, 1.0)
+    with pytest.warns(FirecvNotice, match="above the tolerance of 1.0e-30"):
+        found = solve_program(
+            DenseCurvature(kernel + 1e-6 * np.eye(40)),
+            kappa,
+            bound=50.0,
+            slack=0.5,
+            tolerance=1e-30,
+        )
+    assert found.kkt_residual < 1e-9 and np.isfinite(found.weights).all()
