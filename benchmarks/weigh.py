@@ -26,7 +26,7 @@ from timing import Row, markdown, short, write_rows
 
 from firecv.data import load
 from firecv.federated import Client, LocalFleet, Plan, rounds
-from firecv.federated.algorithms import ALGORITHMS, SCAFFOLD, FedAvg
+from firecv.federated.algorithms import ALGORITHMS, SCAFFOLD, FedAvg, FedDyn
 from firecv.federated.algorithms.fire import Fire
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
@@ -70,8 +70,8 @@ def other(name: str, **settings: float) -> Callable[[], Algorithm]:
 
 METHODS = {
     "fedavg": Method("none", lambda: FedAvg(LOCAL)),
-    "fedprox 0.1": Method("none", other("fedprox", mu=0.1)),
-    "fedprox 1": Method("none", other("fedprox", mu=1.0)),
+    "fedprox 0.1": Method("none", other("fedprox", strength=0.1)),
+    "fedprox 1": Method("none", other("fedprox", strength=1.0)),
     "quadratic 0.1": Method("labelled_summary", fire("quadratic", 0.1)),
     "quadratic 1": Method("labelled_summary", fire("quadratic", 1.0)),
     "precondition 0.1": Method("labelled_summary", fire("precondition", 0.1)),
@@ -89,6 +89,15 @@ METHODS = {
     "pooled": Method("labelled", lambda: FedAvg(LOCAL)),
     "fedavg, plain": Method("none", lambda: FedAvg(PLAIN)),
     "fedavg, plain + weigh": Method("summary", lambda: Weighed(FedAvg(PLAIN), Weighing(every=1))),
+    "fedprox 0.1 + weigh": Method(
+        "summary", lambda: Weighed(other("fedprox", strength=0.1)(), Weighing(every=1))
+    ),
+    "moon": Method("none", other("moon")),
+    "moon + weigh": Method("summary", lambda: Weighed(other("moon")(), Weighing(every=1))),
+    "feddyn, plain": Method("none", lambda: FedDyn(local=PLAIN)),
+    "feddyn, plain + weigh": Method(
+        "summary", lambda: Weighed(FedDyn(local=PLAIN), Weighing(every=1))
+    ),
     "scaffold, plain": Method("none", lambda: SCAFFOLD(PLAIN)),
     "scaffold, plain + weigh": Method(
         "summary", lambda: Weighed(SCAFFOLD(PLAIN), Weighing(every=1))

@@ -38,8 +38,8 @@ class Fleet(Protocol):
     """All clients of a federation.
 
     A fleet may also have ``settle(heard)``, called at the end of a round with the clients whose
-    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, what
-    clients remember, by number, if it is kept with the server and belongs into a checkpoint.
+    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, a
+    `Memories`, if what clients remember is kept with the server and belongs into a checkpoint.
     """
 
     @property
@@ -93,6 +93,8 @@ class LocalFleet:
         The number of training samples of each client.
     tested
         The clients that have data to be judged on.
+    memories
+        What clients remember, by number.
     """
 
     def __init__(
@@ -105,20 +107,11 @@ class LocalFleet:
     ) -> None:
         self.algorithm, self.task, self.clients, self.seed = algorithm, task, clients, seed
         self.sizes, self.tested = described(clients)
-        self._memories = Memories(memories)
-
-    @property
-    def memories(self) -> dict[int, Bundle]:
-        """What clients remember, by number."""
-        return self._memories.held
-
-    def restore(self, memories: Mapping[int, Bundle]) -> None:
-        """Let clients remember this, and nothing else."""
-        self._memories = Memories(memories)
+        self.memories = Memories(memories)
 
     def settle(self, heard: Collection[int]) -> None:
         """End a round: all clients but those heard remember what they did before it."""
-        self._memories.settle(heard)
+        self.memories.settle(heard)
 
     def ask(
         self,
@@ -129,7 +122,7 @@ class LocalFleet:
     ) -> Iterator[Answer]:
         """Yield answers as they are computed; whatever a client raises is its failure."""
         if phase != "judge":
-            self._memories.begin(number)
+            self.memories.begin(number)
         for k in clients:
             try:
                 answer, memory = answered(
@@ -137,7 +130,7 @@ class LocalFleet:
                     self.task,
                     phase,
                     payload(k),
-                    self._memories.get(k),
+                    self.memories.get(k, {}),
                     self.clients[k],
                     client_rng(self.seed, number, k),
                 )
@@ -145,7 +138,7 @@ class LocalFleet:
                 yield k, Failure(f"{type(error).__name__}: {error}")
                 continue
             if phase != "judge":
-                self._memories.put(k, memory)
+                self.memories.put(k, memory)
             yield k, answer
 
 

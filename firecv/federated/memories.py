@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from firecv.federated.bundles import Bundle
 
 
-class Memories:
+class Memories(dict[int, Bundle]):
     """Memories by client.
 
     Parameters
@@ -25,12 +25,12 @@ class Memories:
     >>> memories.put(0, {"steps": 2.0})
     >>> memories.put(1, {"steps": 1.0})
     >>> memories.settle([1])
-    >>> memories.held
+    >>> memories
     {0: {'steps': 1.0}, 1: {'steps': 1.0}}
     """
 
     def __init__(self, given: Mapping[int, Bundle] | None = None) -> None:
-        self.held = dict(given or {})
+        super().__init__(given or {})
         self._before: dict[int, Bundle] = {}
         self._number = 0
 
@@ -40,21 +40,21 @@ class Memories:
             self.settle(())
         self._before, self._number = {}, number
 
-    def get(self, client: int) -> Bundle:
-        """Return what a client remembers; nothing at first."""
-        return self.held.get(client, {})
-
     def put(self, client: int, memory: Bundle) -> None:
-        """Let a client remember something else."""
-        before = self.get(client)
+        """Let a client remember something else; what it remembered is kept until `settle`."""
+        before = self.get(client, {})
         if memory or before:
             self._before.setdefault(client, before)
-            self.held[client] = memory
+            self[client] = memory
 
     def settle(self, heard: Collection[int]) -> None:
         """End a round: all clients but those heard remember what they did before it."""
         kept = set(heard)
-        for client, before in self._before.items():
-            if client not in kept:
-                self.held[client] = before
+        self |= {client: old for client, old in self._before.items() if client not in kept}
         self._before = {}
+
+    def restore(self, given: Mapping[int, Bundle]) -> None:
+        """Let clients remember this, and nothing else."""
+        self.clear()
+        self |= given
+        self._before, self._number = {}, 0

@@ -8,13 +8,14 @@ import mmap
 import os
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from multiprocessing import reduction
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from firecv.federated.bundles import Bundle
+from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import Client
 from firecv.fire.validation import Validation
 from firecv.models import Batch
@@ -70,6 +71,7 @@ class Block:
             Where; what lies behind is lost.
         """
         layout: Layout = {}
+        copies: list[tuple[Place, Tensor]] = []
         for name, part in bundle.items():
             if not isinstance(part, dict):
                 layout[name] = part
@@ -77,16 +79,14 @@ class Block:
             places: dict[str, Place] = {}
             for key, value in part.items():
                 places[key] = Place(start, value.dtype, tuple(value.shape))
+                copies.append((places[key], value))
                 start = _aligned(start + places[key].n_bytes)
             layout[name] = places
         if start > len(self._bytes):
             os.ftruncate(self._descriptor, 2 * start)  # growing is rare this way
             self._map()
-        for name, places in layout.items():
-            part = bundle[name]
-            if isinstance(places, dict) and isinstance(part, dict):
-                for key, place in places.items():
-                    self.view(place).copy_(part[key].detach())
+        for place, value in copies:
+            self.view(place).copy_(value.detach())
         return layout, start
 
     def read(self, layout: Layout, *, copy: bool = True) -> Bundle:
@@ -150,17 +150,18 @@ class SharedClients(Sequence[Client]):
     def __init__(self, clients: Sequence[Client]) -> None:
         self._block, end = Block(), 0
         self._layouts: list[Layout] = []
-        self._validations: list[Validation] = []
-        known: dict[int, int] = {}
         self._validation_of: list[int] = []
+        self._validations: list[tuple[Validation, Layout]] = []
+        known: dict[int, int] = {}
         for client in clients:
             layout, end = self._block.write(_arrays(client), end)
             self._layouts.append(layout)
-            # Clients that are given V share it, as a rule.
-            place = known.setdefault(id(client.validation), len(self._validations))
-            if place == len(self._validations):
-                self._validations.append(client.validation)
-            self._validation_of.append(place)
+            given = client.validation
+            if id(given) not in known:  # clients that are given V share it, as a rule
+                known[id(given)] = len(self._validations)
+                layout, end = self._block.write({"v": _present(x=given.x, y=given.y)}, end)
+                self._validations.append((replace(given, x=None, y=None), layout))
+            self._validation_of.append(known[id(given)])
 
     def __len__(self) -> int:
         """Return the number of clients."""
@@ -169,12 +170,11 @@ class SharedClients(Sequence[Client]):
     def __getitem__(self, client: int) -> Client:  # pyright: ignore[reportIncompatibleMethodOverride]
         """Return a client."""
         arrays = self._block.read(self._layouts[client], copy=False)
-        test = arrays.get("test")
-        return Client(
-            _batch(arrays["data"]),
-            self._validations[self._validation_of[client]],
-            None if test is None else _batch(test),
-        )
+        validation, layout = self._validations[self._validation_of[client]]
+        v = tree_of(self._block.read(layout, copy=False), "v")
+        validation = replace(validation, x=v.get("x"), y=v.get("y"))
+        test = _batch(tree_of(arrays, "test")) if "test" in arrays else None
+        return Client(_batch(tree_of(arrays, "data")), validation, test)
 
     def close(self) -> None:
         """Give the memory back."""
@@ -182,18 +182,19 @@ class SharedClients(Sequence[Client]):
 
 
 def _arrays(client: Client) -> Bundle:
-    arrays: Bundle = {"data": _tree(client.data)}
+    x, y = client.data
+    arrays: Bundle = {"data": _present(x=x, y=y)}
     if client.test is not None:
-        arrays["test"] = _tree(client.test)
+        x, y = client.test
+        arrays["test"] = _present(x=x, y=y)
     return arrays
 
 
-def _tree(data: Batch) -> Tree:
-    return dict(zip("xy", data, strict=True))
+def _present(**arrays: Tensor | None) -> Tree:
+    return {name: array for name, array in arrays.items() if array is not None}
 
 
-def _batch(part: Tree | float) -> Batch:
-    assert isinstance(part, dict)
+def _batch(part: Tree) -> Batch:
     return part["x"], part["y"]
 
 

@@ -46,6 +46,10 @@ from firecv.ratios.kernels import (
 )
 from firecv.seeding import derive
 
+Usable = NDArray[np.bool_]
+Parts = Sequence[Iterable[Matrix]]
+"""Blocks of component values, (n_rows, n_components), of parts of the rows, passed over again."""
+
 KEPT = 2**22
 """Kernel values up to which they are kept between steps, 32 MiB; more are computed anew."""
 LEAST_KERNEL = 1e-100
@@ -219,22 +223,15 @@ def kernel_means(basis: Basis, train: Samples, widths: Sequence[float]) -> list[
 
 
 def components(
-    basis: Basis,
-    target: Samples,
-    width: float,
-    means: Vector,
-    folds: Sequence[NDArray[np.intp]],
-) -> list[Iterable[Matrix]]:
-    """Return the component values of every fold of target rows, as blocks to pass over again."""
+    basis: Basis, target: Samples, width: float, means: Vector, folds: Sequence[NDArray[np.intp]]
+) -> Parts:
+    """Return the component values of every fold of target rows, kept or computed anew."""
     parts = [Components(basis, target, width, means, rows) for rows in folds]
-    if len(target) * len(means) > KEPT:
-        return [*parts]
-    return [tuple(part) for part in parts]
+    is_small = len(target) * len(means) <= KEPT
+    return [tuple(part) for part in parts] if is_small else parts
 
 
-def cross_validate(
-    parts: Sequence[Iterable[Matrix]], own: Sequence[NDArray[np.bool_]], tolerance: float
-) -> tuple[Solution, float]:
+def cross_validate(parts: Parts, own: Sequence[Usable], tolerance: float) -> tuple[Solution, float]:
     """Return the solution on all folds, and the mean log mixture on held-out ones.
 
     `own` says of every fold which kernels stand at its rows. They are left out with it: a kernel
@@ -257,9 +254,7 @@ def cross_validate(
     return whole, total / n_rows
 
 
-def maximise(
-    parts: Iterable[Iterable[Matrix]], start: Vector, usable: NDArray[np.bool_], tolerance: float
-) -> Solution:
+def maximise(parts: Parts, start: Vector, usable: Usable, tolerance: float) -> Solution:
     """Return the shares on the simplex with the highest mean log(values @ shares).
 
     The objective is -inf if the mixture is 0 at some row to start with.
@@ -267,7 +262,7 @@ def maximise(
     Parameters
     ----------
     parts
-        Blocks of component values, (n_rows, n_components); passed over in every step.
+        Component values.
     start
         Shares to start from, none below 0.
     usable
@@ -305,9 +300,7 @@ class _Look(NamedTuple):
         return max(float(np.log(self.gradient.max())), 0.0)
 
 
-def _look(
-    parts: Iterable[Iterable[Matrix]], shares: Vector, usable: NDArray[np.bool_]
-) -> _Look | None:
+def _look(parts: Parts, shares: Vector, usable: Usable) -> _Look | None:
     size = len(shares)
     mixtures, gradient, curvature = list[Vector](), np.zeros(size), np.zeros((size, size))
     for values in chain.from_iterable(parts):
@@ -322,9 +315,7 @@ def _look(
     return _Look(found, np.where(usable, gradient / len(found), 0.0), curvature / len(found))
 
 
-def _stepped(
-    parts: Iterable[Iterable[Matrix]], shares: Vector, at: _Look, tolerance: float
-) -> Vector:
+def _stepped(parts: Parts, shares: Vector, at: _Look, tolerance: float) -> Vector:
     """Return shares after a Newton step under s >= 0 for mean log(mixture) - sum s.
 
     Its maximum sums to 1 by itself, which rids the program of the equality. The Hessian times the

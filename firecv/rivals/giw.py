@@ -12,8 +12,11 @@ alpha mean(w l) + (1 - alpha) mean_V2(l).
 *Departures*: features are the inputs of the last linear layer, whatever the network. Epochs before
 the split count among all epochs and are at most half of them. Batches are drawn from V1 and V2
 themselves, not from V and then split, so that neither can be empty; training samples and those of
-V2 pass through the network together. The kernel is that of our DIW; the released code passes the
-median distance of losses as the inverse square of a width, which `released` does too.
+V2 pass through the network together. The released code fixes the machine's gamma at 10,000 and the
+least score at 0.0001, which elsewhere may leave all of V outside; here the kernel's width is the
+median distance, and the least score is one that 95 % of held-out training samples reach. It also
+passes the median distance of losses where the inverse square of a width is expected. `released`
+does as the released code in both.
 """
 
 import warnings
@@ -23,11 +26,13 @@ from typing import ClassVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
 from sklearn.svm import OneClassSVM
 from torch import Tensor
 from torch.nn import functional
 
-from firecv.errors import FirecvNotice, ModelError
+from firecv.errors import FirecvNotice
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Batch, Task, batches, scores_and_features
 from firecv.ratios.kernels import Samples
@@ -37,32 +42,28 @@ from firecv.rivals.contract import AfterEpoch, Outcome, Target
 from firecv.rivals.diw import Matcher, WarmStart, check_warm_epochs, labelled_batches
 from firecv.rivals.given import check_training, seen_labelled
 from firecv.rivals.weighing import as_rows
+from firecv.seeding import derive
 from firecv.training import Objective, Training
 
-RELEASED_QUANTILE = 0.5
+RELEASED_QUANTILE, RELEASED_GAMMA, RELEASED_SCORE = 0.5, 1e4, 1e-4
+COVERED = 0.95
+MOST, SMALLEST = 2000, 1e-6
 
 
 @dataclass(frozen=True)
 class GIW:
     """Training with weights towards V within the training support, and on V outside of it.
 
-    The support vector machine takes time that grows with the square of the training samples.
-
     Attributes
     ----------
     n_warm_epochs
         Epochs of plain training before V is split, at most half of all.
-    gamma
-        Of the support vector machine's kernel exp(-gamma d^2) on features of length one.
-    threshold
-        Score above which a sample of V is within the support.
     released
-        Whether the kernel that matches losses is the released code's.
+        Whether both kernels are the released code's; the time of the split then grows with the
+        square of the training samples.
     """
 
     n_warm_epochs: int = 10
-    gamma: float = 1e4
-    threshold: float = 1e-4
     released: bool = False
 
     label: ClassVar[str] = "GIW"
@@ -71,8 +72,6 @@ class GIW:
     def __post_init__(self) -> None:
         """Check the settings."""
         check_warm_epochs(self.n_warm_epochs)
-        if not self.gamma > 0:
-            raise ModelError(f"gamma is {self.gamma!r}; expected a number above 0")
 
     def fit(
         self,
@@ -94,7 +93,10 @@ class GIW:
 
         def later() -> Objective:
             nonlocal share
-            is_inside = within_support(task, data[0], x, self.gamma, self.threshold)
+            with eval_mode(task.model), torch.no_grad():
+                known, asked = _features(task, data[0]), _features(task, x)
+            rng = None if self.released else derive(seed, "support")
+            is_inside = torch.from_numpy(within_support(known, asked, rng)).to(x.device)
             share = float(is_inside.double().mean())
             if share == 0:
                 _warn_of_no_overlap(len(x))
@@ -110,33 +112,36 @@ class GIW:
 
 
 def within_support(
-    task: Task, x_train: Tensor, x_target: Tensor, gamma: float, threshold: float
-) -> Tensor:
-    """Return which samples of V are within the support of the training samples' features.
+    known: Samples, asked: Samples, rng: np.random.Generator | None
+) -> NDArray[np.bool_]:
+    """Return which rows are within the support of known ones, by a one-class machine.
 
     Parameters
     ----------
-    task
-        The model; features are what goes into its head, scaled to length one.
-    x_train, x_target
-        Samples.
-    gamma
-        Of the kernel.
-    threshold
-        Least score.
+    known
+        Features of training samples, (n_samples, n_features), of length one.
+    asked
+        Features of samples of V.
+    rng
+        Draws the training samples that the machine is fitted to and those that the least score is
+        taken from, at most 2,000 each; None for all samples and the released code's numbers.
 
     Examples
     --------
-    >>> task = Task(torch.nn.Linear(2, 2))  # features are the inputs themselves
-    >>> x = torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.8, 0.2]])
-    >>> within_support(task, x, torch.tensor([[0.9, 0.1], [0.0, 1.0]]), 1e4, 1e-4)
-    tensor([ True, False])
+    >>> angle = np.linspace(0, 1, 50)
+    >>> known = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> asked = np.array([[np.cos(0.5), np.sin(0.5)], [-1.0, 0.0]])
+    >>> within_support(known, asked, derive(0, "support")), within_support(known, asked, None)
+    (array([ True, False]), array([ True, False]))
     """
-    with eval_mode(task.model), torch.no_grad():
-        known, asked = (_features(task, x) for x in (x_train, x_target))
-    machine = OneClassSVM(gamma=gamma)  # pyright: ignore[reportArgumentType]
-    scores = machine.fit(known).score_samples(asked)
-    return torch.from_numpy(np.asarray(scores) > threshold).to(x_target.device)
+    if rng is None:
+        return _scores(known, asked, RELEASED_GAMMA) > RELEASED_SCORE
+    order = rng.permutation(len(known))
+    fitted, held = (known[part[:MOST]] for part in np.array_split(order, 2))
+    distances = pdist(fitted)
+    width = float(np.median(distances)) if distances.any() else 1.0
+    scores = _scores(fitted, np.concatenate([held, asked]), 0.5 / max(width, SMALLEST) ** 2)
+    return scores[len(held) :] >= np.quantile(scores[: len(held)], 1 - COVERED)
 
 
 def joint_loss(
@@ -188,6 +193,11 @@ def _split_loss(
     return objective
 
 
+def _scores(known: Samples, asked: Samples, gamma: float) -> NDArray[np.float64]:
+    machine = OneClassSVM(gamma=gamma)  # pyright: ignore[reportArgumentType]
+    return np.asarray(machine.fit(known).score_samples(asked), np.float64)
+
+
 def _features(task: Task, x: Tensor) -> Samples:
     found = torch.cat([scores_and_features(task, part)[1] for (part,) in batches(x)])
     return as_rows(functional.normalize(found))
@@ -196,9 +206,8 @@ def _features(task: Task, x: Tensor) -> Samples:
 def _warn_of_no_overlap(n: int) -> None:
     warnings.warn(
         f"none of the {n} samples of the validation set is within the support of the training "
-        f"samples' features, so GIW goes on with the validation samples alone; lower `gamma` or "
-        f"`threshold` to count more of them in, or train longer before the split "
-        f"(`n_warm_epochs`)",
+        f"samples' features, so GIW goes on with the validation samples alone; train longer "
+        f"before the split (`n_warm_epochs`), or compare with training on them alone",
         FirecvNotice,
         stacklevel=2,
     )

@@ -16,28 +16,27 @@ from firecv.estimators import FIREClassifier
 from firecv.fire import Summary
 from firecv.fisher import Diagonal, estimate, save
 from firecv.models import Task, batches
-from tests.estimators.worlds import FORMS, QUICK, same_weights, world
+from tests.estimators.worlds import FORMS, QUICK, global_generators, same_weights, world
 
 
 @pytest.mark.parametrize("form", [*FORMS, "weigh"])
 def test_same_random_state_same_model_and_no_global_generator(form):
     x, y, sites, x_val, _ = world()
-    state, numbers = torch.get_rng_state(), np.random.get_state()[1].copy()
+    before = global_generators()
     one, other = (
         FIREClassifier(form=form, **QUICK).fit(x, y, fragments=sites, X_val=x_val) for _ in range(2)
     )
     assert same_weights(one, other)
     assert one.loss_curve_ == other.loss_curve_
-    assert torch.equal(state, torch.get_rng_state())
-    assert (numbers == np.random.get_state()[1]).all()
+    assert global_generators() == before
 
 
 def test_without_a_random_state_models_differ_and_global_generators_rest():
     x, y, *_ = world()
-    numbers = np.random.get_state()[1].copy()
+    before = global_generators()
     one, other = (FIREClassifier(**QUICK | {"random_state": None}).fit(x, y) for _ in range(2))
     assert not same_weights(one, other)
-    assert (numbers == np.random.get_state()[1]).all()
+    assert global_generators() == before
 
 
 def test_a_random_state_object_is_drawn_from():

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 import pandas as pd
 import pytest
+import sklearn
 import torch
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from firecv.errors import DataError, FileFormatError, ModelError, RegimeError
@@ -22,7 +23,7 @@ from firecv.rivals import RIVALS
 from firecv.rivals.contract import Outcome
 from firecv.seeding import derive_torch
 from firecv.training import Training, train
-from tests.estimators.worlds import QUICK, same_weights, shifted, world
+from tests.estimators.worlds import QUICK, global_generators, same_weights, shifted, world
 
 
 @dataclass(frozen=True)
@@ -182,11 +183,23 @@ def test_tables_are_taken_and_their_columns_remembered(tmp_path):
 
 def test_without_a_random_state_models_differ_and_global_generators_rest():
     x, y, *_ = world()
-    numbers, state = np.random.get_state()[1].copy(), torch.get_rng_state()
+    before = global_generators()
     one, other = (RivalClassifier(**QUICK | {"random_state": None}).fit(x, y) for _ in range(2))
     assert not same_weights(one, other)
-    assert (numbers == np.random.get_state()[1]).all()
-    assert torch.equal(state, torch.get_rng_state())
+    assert global_generators() == before
+
+
+def test_a_pipeline_transforms_the_validation_set_too():
+    x, y, _, x_val, _ = shifted()
+    x, x_val = x * 50 + 7, x_val * 50 + 7
+    with sklearn.config_context(enable_metadata_routing=True):
+        model = RivalClassifier("deepcoral", **QUICK).set_fit_request(X_val=True)
+        steps = [("scale", StandardScaler()), ("model", model)]
+        pipeline = Pipeline(steps, transform_input=["X_val"]).fit(x, y, X_val=x_val)
+    scaler = StandardScaler().fit(x)
+    by_hand = RivalClassifier("deepcoral", **QUICK)
+    by_hand.fit(scaler.transform(x), y, X_val=scaler.transform(x_val))
+    assert same_weights(pipeline["model"], by_hand)
 
 
 def test_a_search_runs_over_methods():

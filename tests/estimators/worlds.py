@@ -37,3 +37,9 @@ def digits(n=60, n_val=30):
     x, y = load_digits(n_class=3, return_X_y=True)
     x, y = x[: n + n_val] / 16, y[: n + n_val]
     return x[:n], y[:n], np.arange(n) // (n // 2), 1.2 * x[n:], y[n:]
+
+
+def global_generators():
+    """Return the state of the generators that nothing of ours may draw from."""
+    _, keys, place, *rest = np.random.get_state()
+    return keys.tolist(), place, rest, torch.get_rng_state().tolist()

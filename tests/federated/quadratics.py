@@ -61,7 +61,7 @@ def quadratics(sizes=(1,) * N_CLIENTS):
 def optimum(clients, weights=None):
     """Return the minimiser of the weighted sum of all losses; weights are sizes unless given."""
     weights = weights or [len(client) for client in clients]
-    a = torch.stack([w * client.data[0][0][0] for w, client in zip(weights, clients)])
+    a = torch.stack([w * client.data[0][0][0] for w, client in zip(weights, clients, strict=True)])
     b = torch.stack([client.data[0][0][1] for client in clients])
     return (a * b).sum(0) / a.sum(0)
 

@@ -113,12 +113,12 @@ def test_weights_without_a_second_moment_are_told(laws, n):
     "law",
     ["ones", "uniform", "exp(0.3 z)", "exponential", "relative"],
 )
-@pytest.mark.parametrize("n", [30, 1000, 5000])
+@pytest.mark.parametrize("n", [100, 1000, 5000])
 def test_light_tails_are_passed_over(law, n):
     for draw in range(50):
         rng = derive(draw, "light")
         z = rng.normal(size=n)
-        ratio = rotation_weights(2, 6, n, rng)
+        ratio = np.exp(z - 0.5)
         w = {
             "ones": np.ones(n),
             "uniform": rng.random(n),

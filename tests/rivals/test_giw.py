@@ -7,39 +7,53 @@ from torch.nn import functional
 
 from firecv.errors import FirecvNotice, ModelError
 from firecv.rivals import DIW, GIW, Target
+from firecv.rivals import giw as giw_module
 from firecv.rivals.giw import joint_loss, within_support
+from firecv.seeding import derive
 from firecv.training import Training
 from tests.rivals.problems import accuracy, same_weights, table, table_task
 
 SETTINGS = Training(n_epochs=6, batch_size=16, rate=0.01)
-ALL_INSIDE = 1e-9
+
+
+@pytest.fixture
+def split(monkeypatch):
+    """Return a function that fixes what is within the support."""
+
+    def fix(is_inside):
+        def found(known, asked, rng):
+            return np.full(len(asked), is_inside)
+
+        monkeypatch.setattr(giw_module, "within_support", found)
+
+    return fix
 
 
 @pytest.mark.parametrize("n_warm", [1, 2])
-@pytest.mark.parametrize("released", [False, True])
-def test_without_samples_outside_it_is_diw_to_the_bit(n_warm, released):
-    one, other = table_task(), table_task()
-    found = GIW(n_warm, gamma=ALL_INSIDE).fit(one, *table(), SETTINGS, 3)
+def test_without_samples_outside_it_is_diw_to_the_bit(n_warm, split):
+    split(True)
+    one, other, released = table_task(), table_task(), table_task()
+    found = GIW(n_warm).fit(one, *table(), SETTINGS, 3)
     wanted = DIW(n_warm).fit(other, *table(), SETTINGS, 3)
     assert same_weights(one, other) and found.chosen == {"inside_share": 1.0}
     np.testing.assert_array_equal(found.weights, wanted.weights)
-    if released:  # the two released kernels differ
-        again = table_task()
-        GIW(n_warm, gamma=ALL_INSIDE, released=True).fit(again, *table(), SETTINGS, 3)
-        assert not same_weights(one, again)
+    GIW(n_warm, released=True).fit(released, *table(), SETTINGS, 3)
+    assert not same_weights(one, released)
 
 
-def test_without_samples_inside_it_learns_from_v_alone_and_says_so():
+def test_without_samples_inside_it_learns_from_v_alone_and_says_so(split):
+    split(False)
     data, target = table(m=60)
     wrong = (data[0], 1 - data[1])
     task = table_task()
     with pytest.warns(FirecvNotice, match="none of the 60 samples"):
-        found = GIW(threshold=float("inf")).fit(task, wrong, target, Training(80, 16, 0.02), 3)
+        found = GIW().fit(task, wrong, target, Training(80, 16, 0.02), 3)
     assert found.chosen == {"inside_share": 0.0}
     assert accuracy(task, target) > 0.8
 
 
-def test_a_second_cluster_of_v_is_found_and_learnt():
+@pytest.mark.parametrize("released", [False, True])
+def test_a_second_cluster_of_v_is_found_and_learnt(released):
     """The label law is the opposite in a region that the training samples do not reach."""
     rng = torch.Generator().manual_seed(0)
     centres = torch.tensor([[3.0, 0.0]]), torch.tensor([[0.0, 3.0]])
@@ -47,16 +61,25 @@ def test_a_second_cluster_of_v_is_found_and_learnt():
     v = torch.cat([near[:20] + 0.01, centres[1] + 0.3 * torch.randn(20, 2, generator=rng)])
     y, labels = (near[:, 1] > 0).long(), torch.cat([v[:20, 1] > 0, v[20:, 0] > 0]).long()
     task, target = table_task(), Target(v, labels)
-    found = GIW(n_warm_epochs=3).fit(task, (near, y), target, Training(60, 32, 0.02), 0)
+    found = GIW(3, released).fit(task, (near, y), target, Training(60, 32, 0.02), 0)
     assert 0.3 < found.chosen["inside_share"] < 0.7
     assert accuracy(task, target) > 0.9
 
 
-def test_support_is_told_by_directions_of_features():
-    task = table_task()
-    x = torch.tensor([[1.0, 0.0], [2.0, 0.0], [3.0, 0.1]])
-    inside = within_support(task, x, torch.cat([x[:2], -x[:2]]), 1e4, 1e-4)
-    assert inside.tolist() == [True, True, False, False]
+@pytest.mark.parametrize("n", [5, 300, 6000])
+def test_samples_of_the_same_law_are_within_the_support(n):
+    rng = derive(0, "features")
+    x = np.abs(rng.normal(size=(n + 400, 20)))
+    x /= np.linalg.norm(x, axis=1, keepdims=True)
+    inside = within_support(x[:n], x[n:], derive(0, "support"))
+    assert inside.mean() == pytest.approx(0.95, abs=0.4 if n == 5 else 0.05)
+    assert not within_support(x[:n], -x[n:], derive(0, "support")).any()
+    assert not within_support(x[:n], x[n:], None).any()  # so narrow are the released kernels
+
+
+def test_equal_features_are_within_their_own_support():
+    x = np.full((10, 4), 0.5)
+    assert within_support(x, x[:3], derive(0, "support")).all()
 
 
 def test_the_joint_loss_is_the_mixture_of_both_means():
@@ -69,8 +92,6 @@ def test_the_joint_loss_is_the_mixture_of_both_means():
     torch.testing.assert_close(found, wanted)
 
 
-def test_wrong_settings_are_refused():
-    with pytest.raises(ModelError, match="gamma is 0"):
-        GIW(gamma=0)
+def test_a_negative_number_of_epochs_is_refused():
     with pytest.raises(ModelError, match="n_warm_epochs"):
         GIW(n_warm_epochs=-2)

@@ -10,6 +10,7 @@ from firecv.federated.algorithms.feddyn import FedDyn
 from firecv.federated.algorithms.fedfishr import FedFishr
 from firecv.federated.algorithms.fedfomo import FedFomo
 from firecv.federated.algorithms.fedprox import FedProx
+from firecv.federated.algorithms.fire import Fire
 from firecv.federated.algorithms.lfd import LfD
 from firecv.federated.algorithms.moon import MOON
 from firecv.federated.algorithms.perfedavg import PerFedAvg
@@ -31,6 +32,7 @@ ALGORITHMS: dict[str, Callable[..., Algorithm]] = {
     "fedfomo": FedFomo,
     "personalizedfedavg": PersonalizedFedAvg,
     "perfedavg": PerFedAvg,
+    "fire": Fire,
 }
 
 __all__ = [
@@ -45,6 +47,7 @@ __all__ = [
     "FedFishr",
     "FedFomo",
     "FedProx",
+    "Fire",
     "LfD",
     "PerFedAvg",
     "PersonalizedFedAvg",

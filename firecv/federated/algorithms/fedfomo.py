@@ -9,7 +9,7 @@ Optimization, ICLR 2021, arXiv 2012.08565.
 *Symbols*: M is `n_offered`, epsilon `exploration`; w_n are the "benefits" that a client reports, P
 is the "affinity".
 
-*Communication*: d and at most M numbers up, at most (M + 1) d down per client and round: the models
+*Communication*: d + M numbers up, at most (M + 1) d down per client and round: the models
 offered, and the mean, from which a client begins that has no model yet. The server keeps d numbers
 for every client, and each client too. Nothing of V is seen.
 
@@ -38,7 +38,6 @@ from firecv.tree import Tree
 SEED: Final = 0
 EXPLORATION_DECAY: Final = 0.95
 MODEL = "model "
-BENEFIT = "benefit "
 
 
 @dataclass(frozen=True)
@@ -66,7 +65,7 @@ class FedFomo:
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_number("n_offered", self.n_offered)
+        check_number("n_offered", self.n_offered, least=1)
         check_number("exploration", self.exploration, most=1)
         check_number("held_out_rate", self.held_out_rate, most=0.9)
 
@@ -95,17 +94,14 @@ class FedFomo:
         start = tree_of(memory or server, "weights")
         draws = derive(SEED, "held out", len(client))  # the same samples in every round
         held_out, own = held_out_split(client.data, self.held_out_rate, draws)
-        names = [name for name in server if name.startswith(MODEL)]
-        offers = [tree_of(server, name) for name in names]
+        offers = [tree_of(server, name) for name in server if name.startswith(MODEL)]
         found = benefits(task, start, offers, held_out)
         if any(found):
             start = tree.weighted_mean(offers, found)
         weights = train_from(task, start, own, self.local, rng).weights
-        reported = {
-            f"{BENEFIT}{name.removeprefix(MODEL)}": value
-            for name, value in zip(names, found, strict=True)
-        }
-        return {"weights": weights, **reported}, {"weights": weights}
+        values = torch.zeros(self.n_offered, dtype=torch.float64)
+        values[: len(found)] = torch.tensor(found, dtype=torch.float64)
+        return {"weights": weights, "benefits": {"values": values}}, {"weights": weights}
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
@@ -119,8 +115,10 @@ class FedFomo:
         def keep(upload: Upload) -> Upload:
             k, content = upload.client, upload.content
             kept[f"{MODEL}{k}"] = content["weights"]
-            reported = [number_of(content, f"{BENEFIT}{j}") for j in range(cohort.n_clients)]
-            affinity[k] += torch.tensor(reported, dtype=torch.float64)
+            names = [name for name in self.sends(server, k) if name.startswith(MODEL)]
+            values = tree_of(content, "benefits")["values"].tolist()
+            for name, value in zip(names, values, strict=False):
+                affinity[k, int(name.removeprefix(MODEL))] += value
             return upload._replace(content={"weights": content["weights"]})
 
         mean = Uploads(map(keep, uploads)).mean().trees["weights"]

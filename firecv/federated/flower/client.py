@@ -5,6 +5,7 @@ to remember across Flower runs, so that a run can be resumed, has a folder of it
 as ``memory-folder`` in the SuperNode's configuration (or the run's, where all run on one machine).
 """
 
+import json
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -71,7 +72,7 @@ def client_app(problem: Problem | None = None) -> ClientApp:
         memory = _recall(context, request)
         upload, after = answered(
             to_algorithm(request.algorithm),
-            _task(chosen, context.run_id, str(job.settings), job),
+            _task(chosen, json.dumps(dict(job.settings))),
             request.phase,
             to_bundle(message.content),
             memory.since(request.counted),
@@ -122,9 +123,9 @@ def _place(context: Context) -> tuple[int, int]:
 
 
 @lru_cache(maxsize=1)
-def _task(problem: Problem, run: int, settings: str, job: Job) -> Task:
-    """Return the model, built once in a process that answers several messages of a run."""
-    return problem.load_task(job.settings)
+def _task(problem: Problem, settings: str) -> Task:
+    """Return the model, built once in a process that answers several messages."""
+    return problem.load_task(json.loads(settings))
 
 
 def _folder(context: Context, request: Request) -> Path | None:
