@@ -5,7 +5,7 @@ import sys
 
 import typer
 
-from firecv.cli import data
+from firecv.cli import data, federated
 from firecv.errors import FirecvError
 
 app = typer.Typer(
@@ -15,6 +15,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 app.add_typer(data.app, name="data")
+app.add_typer(federated.app, name="federated")
 
 
 @app.callback()
@@ -30,7 +31,7 @@ def main() -> int:
         print(f"firecv: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("firecv: stopped; what was fetched is kept", file=sys.stderr)
+        print("firecv: stopped; what was finished is kept", file=sys.stderr)
         return 130
     except BrokenPipeError:
         # A reader such as `head` has gone; nothing more can be written, not even at exit.

@@ -108,6 +108,23 @@ def client_scores(
     return found
 
 
+def plausible(answer: Bundle) -> dict[str, float]:
+    """Return the scores of a client's answer that can be true.
+
+    Examples
+    --------
+    >>> plausible({"accuracy": 1.5, "loss": 0.3, "personal_loss": float("nan")})
+    {'loss': 0.3}
+    """
+    return {
+        name: value
+        for name, value in answer.items()
+        if isinstance(value, float)
+        and 0 <= value < float("inf")
+        and (value <= 1 or not name.endswith("accuracy"))
+    }
+
+
 def check_sets(sets: Mapping[str, Batch]) -> None:
     """Raise `DataError` unless every set has samples and as many labels."""
     for name, (x, y) in sets.items():

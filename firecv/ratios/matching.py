@@ -277,15 +277,24 @@ def _step(program: _Program, point: _Point, slope: Vector) -> _Point:
             d, -d, (low_change - below * d) / low, (high_change + above * d) / high, shift
         )
 
-    first = towards(-low * below, -high * above)
-    gap, ahead = point.gap(), point.plus(point.longest(first), first).gap()
-    goal = gap / (2 * len(low)) * (ahead / gap) ** 3
+    def stepped(change: _Point) -> _Point:
+        return point.plus(min(1.0, SHORT_OF_BOUND * point.longest(change)), change)
+
+    products, gap = (low * below, high * above), point.gap()
+    mean = gap / (2 * len(low))
+    first = towards(-products[0], -products[1])
+    goal = mean * (point.plus(point.longest(first), first).gap() / gap) ** 3
     # The last terms are what the first step, taken in full, leaves over in the products.
-    change = towards(
-        goal - low * below - first.low * first.below,
-        goal - high * above - first.high * first.above,
+    found = stepped(
+        towards(
+            goal - products[0] - first.low * first.below,
+            goal - products[1] - first.high * first.above,
+        )
     )
-    return point.plus(min(1.0, SHORT_OF_BOUND * point.longest(change)), change)
+    if found.gap() <= gap or np.abs(slope).max() > mean:
+        return found
+    # Taken in full where it cannot be, the first step may lead round in circles.
+    return stepped(towards(mean / 2 - products[0], mean / 2 - products[1]))
 
 
 def _cholesky(matrix: Matrix) -> Solve:

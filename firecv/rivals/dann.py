@@ -29,6 +29,7 @@ from firecv.models import Batch, Task, batches, mlp, scores_and_features
 from firecv.regimes import Regime
 from firecv.rivals.alignment import Alignment, check_strength, train_aligned
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
+from firecv.rivals.given import check_training
 from firecv.seeding import derive_torch
 from firecv.training import Training
 
@@ -72,6 +73,7 @@ class DANN:
         after_epoch: AfterEpoch | None = None,
     ) -> Outcome:
         """Train the model in place; parameters are those of `firecv.rivals.contract.Rival`."""
+        check_training(data, sample_weight)  # before the head looks at a sample
         head = _domain_head(task, data[0], self.hidden, seed)
         optimiser = settings.build(task)
         optimiser.add_param_group({"params": list(head.parameters())})

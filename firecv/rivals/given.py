@@ -39,7 +39,7 @@ def check_training(data: Batch, sample_weight: Tensor | None = None) -> None:
 
 
 def seen(label: str, needed: Regime, data: Batch, target: Target | None) -> Target:
-    """Return what is given of V, checked to be what a method needs and to fit the training samples.
+    """Return what is given of V, checked to suffice, in the type of the training samples.
 
     Parameters
     ----------
@@ -76,7 +76,8 @@ def seen(label: str, needed: Regime, data: Batch, target: Target | None) -> Targ
             f"{tuple(data[0].shape[1:])}; they must be the same"
         )
     _check_finite(x, "validation samples")
-    return target
+    y = None if target.y is None else target.y.to(data[1])
+    return Target(x.to(data[0]), y)
 
 
 def seen_labelled(label: str, data: Batch, target: Target | None) -> Batch:

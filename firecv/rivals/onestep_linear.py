@@ -114,9 +114,8 @@ class OneStepLinear(ClassifierMixin, BaseEstimator):
         X_target
             Samples of V, without labels.
         """
-        bound, penalty = check_positive("bound", [self.bound]) + check_positive(
-            "penalty", [self.penalty]
-        )
+        (bound,) = check_positive("bound", [self.bound])
+        (penalty,) = check_positive("penalty", [self.penalty])
         if self.max_iterations < 1:
             raise ModelError(f"max_iterations is {self.max_iterations!r}; expected 1 or more")
         train, target = check_samples(X, X_target)
@@ -128,9 +127,9 @@ class OneStepLinear(ClassifierMixin, BaseEstimator):
             random_state=self.random_state,
         ).fit(train, target)
         self.basis_, self.width_ = ratio.basis_, ratio.width_
-        weight_penalty = self.weight_penalty
-        if weight_penalty is None:
-            weight_penalty = bound**2 * ratio.penalty_
+        weight_penalty = bound**2 * ratio.penalty_
+        if self.weight_penalty is not None:
+            (weight_penalty,) = check_positive("weight_penalty", [self.weight_penalty])
         found = alternate(
             self._kernels(train),
             2.0 * (places[:, None] == np.arange(len(self.classes_))) - 1,

@@ -220,6 +220,13 @@ def test_target_samples_that_cannot_be_compared_are_refused(rival, x, words):
 
 
 @each
+@pytest.mark.parametrize("size", [4, None])
+def test_training_data_without_samples_are_refused(rival, size):
+    with pytest.raises(DataError, match="got 0 training samples"):
+        rival.fit(Task(network()), data(0), target(), Training(1, size), 0)
+
+
+@each
 def test_target_samples_of_another_type_are_converted(rival):
     models = [network(), network()]
     single = target().x.float()

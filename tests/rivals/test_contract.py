@@ -8,19 +8,18 @@ import pytest
 import torch
 
 from firecv.errors import DataError, FirecvError, RegimeError
-from firecv.regimes import sees_at_most
 from firecv.rivals import RIVALS, Outcome, Target
 from firecv.training import Training
 from tests.rivals.problems import image_task, images, same_weights, table, table_task
 
 pytestmark = pytest.mark.filterwarnings("ignore::firecv.errors.FirecvNotice")
 
-SETTINGS = Training(n_epochs=4, batch_size=16, rate=0.01)
+SETTINGS = Training(n_epochs=2, batch_size=30, rate=0.01)
 KEYS = sorted(RIVALS)
 SEES_NOTHING = [key for key in KEYS if RIVALS[key].regime == "none"]
 SEES_INPUTS = [key for key in KEYS if RIVALS[key].regime == "unlabelled"]
 SEES_LABELS = [key for key in KEYS if RIVALS[key].regime == "labelled"]
-COMPARES_LAWS = ["eiwerm", "iwerm", "onestep", "riwerm", *SEES_LABELS]
+COMPARES_LAWS = [*SEES_INPUTS, *SEES_LABELS]
 
 
 def fit(key, data, target, task=None, seed=0, **given):
@@ -50,7 +49,7 @@ def test_the_model_is_trained_and_the_outcome_says_how(key):
     task, outcome = fit(key, data, target, after_epoch=lambda *given: losses.append(given))
     assert not same_weights(task, before) and not task.model.training
     assert all(value.isfinite().all() for value in task.weights().values())
-    assert [epoch for epoch, _ in losses] == [1, 2, 3, 4] and np.isfinite(losses).all()
+    assert [epoch for epoch, _ in losses] == [1, 2] and np.isfinite(losses).all()
     assert isinstance(outcome, Outcome)
     if outcome.weights is not None:
         assert outcome.weights.shape == (90,) and outcome.weights.dtype == np.float64
@@ -135,6 +134,13 @@ def test_what_sees_labels_needs_them(key):
         fit(key, data, Target(target.x, target.y[:-1]))
 
 
+@pytest.mark.parametrize("key", KEYS)
+def test_training_samples_of_one_class_are_refused(key):
+    (x, y), target = table()
+    with pytest.raises(DataError, match="all 90 training labels are 0"):
+        fit(key, (x, y * 0), target)
+
+
 @pytest.mark.parametrize("key", COMPARES_LAWS)
 def test_a_single_sample_of_v_is_refused(key):
     data, target = table()
@@ -142,9 +148,7 @@ def test_a_single_sample_of_v_is_refused(key):
         fit(key, data, Target(target.x[:1], target.y[:1]))
 
 
-@pytest.mark.parametrize(
-    "key", [key for key in KEYS if not sees_at_most(RIVALS[key].regime, "none")]
-)
+@pytest.mark.parametrize("key", COMPARES_LAWS)
 def test_a_v_that_does_not_fit_is_refused(key):
     data, target = table()
     with pytest.raises(FirecvError, match="NaN|nan"):

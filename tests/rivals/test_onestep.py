@@ -93,7 +93,9 @@ def test_weights_stay_near_one_without_a_shift():
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Task(nn.Linear(2, 2)), table_task, lambda: Task(frozen())], ids=str
+    "make",
+    [lambda: Task(nn.Linear(2, 2)), table_task, lambda: Task(frozen())],
+    ids=["linear", "perceptron", "frozen"],
 )
 def test_the_network_of_weights_fits_any_model_with_a_head(make):
     (x, _), _ = table()

@@ -11,7 +11,15 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, cast
 
-from flwr.app import ConfigRecord, Context, Error, Message, MetricRecord, RecordDict
+from flwr.app import (
+    ConfigRecord,
+    Context,
+    Error,
+    Message,
+    MetricRecord,
+    MetricRecordValues,
+    RecordDict,
+)
 from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
@@ -22,6 +30,8 @@ from firecv.federated.flower.job import Job, to_job
 from firecv.federated.flower.memory import Memory, read, to_bytes, to_memory, write
 from firecv.federated.flower.problem import Problem, load_problem
 from firecv.federated.flower.records import (
+    CLIENT,
+    REMEMBERS,
     Request,
     request_of,
     to_bundle,
@@ -30,8 +40,6 @@ from firecv.federated.flower.records import (
 from firecv.models import Task
 
 MEMORY: Final = "memory"
-REMEMBERS: Final = "remembers"
-CLIENT: Final = "client"
 Handler = Callable[[Message, Context], Message]
 
 
@@ -55,7 +63,7 @@ def client_app(problem: Problem | None = None) -> ClientApp:
         job = to_job(context.run_config)
         partition, n_partitions = _place(context)
         client = _problem(problem, job).load_client(partition, n_partitions, job.settings)
-        found = {
+        found: dict[str, MetricRecordValues] = {
             "partition": partition,
             "n-partitions": n_partitions,
             "n-samples": len(client),
@@ -152,5 +160,4 @@ def _remember(context: Context, request: Request, memory: Memory) -> None:
     if folder is not None:
         write(folder, memory)
         return
-    kept = {"session": request.session, "memory": to_bytes(memory)}
-    context.state[MEMORY] = ConfigRecord(kept)
+    context.state[MEMORY] = ConfigRecord({"session": request.session, "memory": to_bytes(memory)})

@@ -6,7 +6,7 @@ Only the types named here can come back, whoever wrote the text.
 import dataclasses
 import json
 from collections.abc import Mapping
-from typing import Any, Final, cast
+from typing import Any, Final, TypeVar, cast
 
 from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
@@ -19,6 +19,7 @@ from firecv.federated.weighing import Weighing
 from firecv.fire.accumulate import Accumulation
 from firecv.training import Training
 
+S = TypeVar("S")
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 WRAPPERS: Final[dict[str, type[Algorithm]]] = {"private": Private, "weighed": Weighed}
@@ -28,8 +29,8 @@ SETTINGS: Final = {
 }
 
 
-def to_text(algorithm: Algorithm) -> str:
-    """Return an algorithm as JSON text.
+def to_text(described: Algorithm | Screen) -> str:
+    """Return an algorithm, or other settings, as JSON text.
 
     Examples
     --------
@@ -40,7 +41,7 @@ def to_text(algorithm: Algorithm) -> str:
     >>> to_algorithm(text) == Private(FedAvg(), clip=1.0)
     True
     """
-    return json.dumps(_described(algorithm))
+    return json.dumps(_described(described))
 
 
 def to_algorithm(text: str) -> Algorithm:
@@ -61,26 +62,49 @@ def to_algorithm(text: str) -> Algorithm:
     """
     if text.strip() in ALGORITHMS:
         return ALGORITHMS[text.strip()]()
+    found = _built(_read(text, ", ".join([*ALGORITHMS, *WRAPPERS])), "the algorithm")
+    if type(found) not in (*ALGORITHMS.values(), *WRAPPERS.values()):
+        raise DataError(
+            f"a {type(found).__name__} is no algorithm; expected one of "
+            f"{', '.join([*ALGORITHMS, *WRAPPERS])}"
+        )
+    return cast("Algorithm", found)
+
+
+def to_settings(text: str, kind: type[S]) -> S:
+    """Return the settings of one type that a text describes.
+
+    Parameters
+    ----------
+    text
+        JSON; settings left out keep their defaults.
+    kind
+        The type.
+
+    Examples
+    --------
+    >>> to_settings('{"largest": 3.0}', Screen).largest
+    3.0
+    """
+    name = kind.__name__.lower()
+    found = _built({"type": name, **_read(text, name)}, name)
+    if not isinstance(found, kind):
+        raise DataError(f"expected {name!r}, got {text!r}")
+    return found
+
+
+def _read(text: str, expected: str) -> dict[str, Json]:
     try:
         given = json.loads(text)
     except json.JSONDecodeError as error:
-        raise DataError(
-            f"{text!r} is neither JSON ({error}) nor one of {', '.join(ALGORITHMS)}"
-        ) from error
+        raise DataError(f"{text!r} is neither JSON ({error}) nor one of {expected}") from error
     if not isinstance(given, dict):
-        raise DataError(f'an algorithm is described as {{"type": ...}}, got {text!r}')
-    found = _built(cast("dict[str, Json]", given), "the algorithm")
-    if type(found) not in (*ALGORITHMS.values(), *WRAPPERS.values()):
-        raise DataError(f"{given['type']!r} is no algorithm; expected one of {_known()}")
-    return cast("Algorithm", found)
+        raise DataError(f'expected {{"type": ...}} with one of {expected}, got {text!r}')
+    return cast("dict[str, Json]", given)
 
 
 def _types() -> dict[str, type[Any]]:
     return cast("dict[str, type[Any]]", {**ALGORITHMS, **WRAPPERS, **SETTINGS})
-
-
-def _known() -> str:
-    return ", ".join([*ALGORITHMS, *WRAPPERS])
 
 
 def _described(value: object) -> Json:

@@ -8,8 +8,9 @@ from typing import cast, get_args
 from firecv.errors import DataError
 from firecv.federated.contract import Algorithm
 from firecv.federated.engine import Plan
-from firecv.federated.flower.description import Json, to_algorithm, to_text
+from firecv.federated.flower.description import Json, to_algorithm, to_settings, to_text
 from firecv.federated.flower.problem import Problem, Settings
+from firecv.federated.screening import Screen
 from firecv.federated.uploads import Rule
 
 Value = bool | int | float | str
@@ -30,8 +31,10 @@ class Job:
         Dotted name of the module with model and data; see `Problem`.
     settings
         Given to the functions of that module.
-    seed, participation, min_clients, rule
+    seed, participation, min_clients, rule, screen
         As for `firecv.federated.Plan`.
+    every
+        Rounds from one evaluation to the next.
     timeout
         Seconds to wait for clients: at first for all to be there, then for the answers of a round.
     checkpoint
@@ -55,6 +58,8 @@ class Job:
     participation: float = 1.0
     min_clients: int = 1
     rule: Rule = "mean"
+    screen: Screen = Screen()
+    every: int = 1
     timeout: float = TIMEOUT
     checkpoint: str | None = None
 
@@ -73,12 +78,13 @@ def to_config(job: Job) -> dict[str, Value]:
     """Return a job as Flower's run configuration."""
     plain: dict[str, Value] = {
         key.replace("_", "-"): getattr(job, key)
-        for key in ("n_rounds", "problem", "seed", "participation", "min_clients", "rule")
+        for key in ("n_rounds", "problem", "seed", "participation", "min_clients", "rule", "every")
     }
     return {
         **plain,
         "algorithm": to_text(job.algorithm),
         "settings": json.dumps(dict(job.settings)),
+        "screen": to_text(job.screen),
         "timeout": float(job.timeout),
         "checkpoint": job.checkpoint or "",
     }
@@ -94,6 +100,8 @@ def to_job(config: Mapping[str, Value]) -> Job:
     values: dict[str, object] = {known[key]: value for key, value in config.items() if key in known}
     values["algorithm"] = to_algorithm(str(config["algorithm"]))
     values["settings"] = _settings(str(config.get("settings", "")))
+    if "screen" in config:
+        values["screen"] = to_settings(str(config["screen"]), Screen)
     values["checkpoint"] = config.get("checkpoint") or None
     for key in ("participation", "timeout"):  # Flower reads 1.0 as a whole number in some places
         if key in values:
@@ -111,6 +119,7 @@ def plan_of(job: Job, problem: Problem) -> Plan:
         job.participation,
         job.min_clients,
         job.rule,
+        job.screen,
     )
 
 

@@ -1,45 +1,62 @@
-"""interim"""
+"""What a run on Flower leaves in its checkpoint, read where it was started."""
 
-import json, os
-from collections.abc import Sequence
+import json
 from pathlib import Path
-import torch
-from firecv.federated.codec import decode, encode
-from firecv.federated.bundles import Bundle
-from firecv.federated.engine import Round, State
+from typing import Final
+
+from firecv.errors import FederatedError, FileFormatError
+from firecv.federated.checkpoint import Checkpoint
+from firecv.federated.contract import Algorithm
+from firecv.federated.evaluation import judged
+from firecv.federated.history import History, RunStopped
+
+ENDED: Final = "ended.json"
+"""Beside the checkpoint: whether and why a run ended before its last round."""
 
 
-def write(folder: Path, done: Sequence[Round]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    s = done[-1].state
-    kept: Bundle = {
-        "round": float(s.round),
-        "generation": float(s.generation),
-        "shares": {"w": torch.tensor(s.weights, dtype=torch.float64)},
-    }
-    kept |= {"server/" + n: p for n, p in s.server.items()}
-    (folder / "state.part").write_bytes(encode(kept))
-    os.replace(folder / "state.part", folder / "state")
-    (folder / "rounds.json").write_text(
-        json.dumps(
-            [
-                {
-                    "round": r.state.round,
-                    "clients": list(r.clients),
-                    "failures": dict(r.failures),
-                    "bytes_up": r.bytes_up,
-                    "bytes_down": r.bytes_down,
-                    "seconds": r.seconds,
-                }
-                for r in done
-            ]
-        )
-    )
+def write_end(folder: str | Path, history: History, *, is_error: bool) -> None:
+    """Write down that a run has ended.
+
+    Parameters
+    ----------
+    folder
+        Its checkpoint.
+    history
+        What it leaves.
+    is_error
+        Whether it could not go on.
+    """
+    ended = {"stopped": history.stopped, "is_error": is_error}
+    Path(folder, ENDED).write_text(json.dumps(ended), encoding="utf-8")
 
 
-def read(folder: Path) -> tuple[State, list[dict[str, object]]]:
-    kept = decode((folder / "state").read_bytes())
-    server = {n.removeprefix("server/"): p for n, p in kept.items() if n.startswith("server/")}
-    return State(
-        int(kept["round"]), server, tuple(kept["shares"]["w"].tolist()), int(kept["generation"])
-    ), json.loads((folder / "rounds.json").read_text())
+def read_history(folder: str | Path, algorithm: Algorithm) -> History:
+    """Return what a run that has ended left in its checkpoint.
+
+    Parameters
+    ----------
+    folder
+        The checkpoint.
+    algorithm
+        What was run.
+
+    Raises
+    ------
+    RunStopped
+        If it could not go on; its `history` has what was learned.
+    """
+    rounds = sorted(Path(folder).glob("round-*.json"))
+    if not rounds or not Path(folder, ENDED).exists():
+        raise FederatedError(f"no run has ended in {str(folder)!r}")
+    try:
+        ended = json.loads(Path(folder, ENDED).read_text(encoding="utf-8"))
+        identity = json.loads(rounds[-1].read_text(encoding="utf-8"))["identity"]
+    except (ValueError, KeyError) as error:
+        raise FileFormatError(f"the checkpoint {str(folder)!r} is damaged: {error}") from error
+    saved = Checkpoint(folder, identity).load()
+    assert saved is not None
+    weights = judged(algorithm, saved.state.server)
+    history = History(saved.state, weights, tuple(saved.records), ended["stopped"])
+    if ended["is_error"]:
+        raise RunStopped(ended["stopped"], history)
+    return history

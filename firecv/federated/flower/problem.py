@@ -18,7 +18,11 @@ Settings = Mapping[str, Json]
 
 
 class Problem(Protocol):
-    """A model, clients and V; a module with these three functions is one."""
+    """A model, clients and V; a module with these three functions is one.
+
+    It may also have ``load_sets(settings) -> Mapping[str, Batch]``: labelled sets by name that the
+    server judges the weights on, and that the algorithm does not see.
+    """
 
     def load_task(self, settings: Settings, /) -> Task:
         """Return the model; on the server its weights are those before the first round."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 import torch
-from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, RecordDict
+from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, MetricRecordValues, RecordDict
 
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle
@@ -14,6 +14,10 @@ from firecv.tree import Tree
 TREE: Final = "tree/"
 NUMBERS: Final = "numbers"
 REQUEST: Final = "request"
+CLIENT: Final = "client"
+"""What a client says of itself."""
+REMEMBERS: Final = "remembers"
+"""Whether an answer left a memory."""
 
 
 @dataclass(frozen=True)
@@ -52,14 +56,16 @@ def to_records(bundle: Bundle) -> RecordDict:
     >>> sorted(records), to_bundle(records)
     (['numbers', 'tree/weights'], {'weights': {'a': tensor([1.5000])}, 'loss': 0.1})
     """
-    numbers = {n: float(part) for n, part in bundle.items() if not isinstance(part, dict)}
+    numbers: dict[str, MetricRecordValues] = {
+        name: float(part) for name, part in bundle.items() if not isinstance(part, dict)
+    }
     records = RecordDict()
     for name, part in bundle.items():
         if isinstance(part, dict):
             arrays = {key: _array(f"{name}/{key}", value) for key, value in part.items()}
             records[TREE + name] = ArrayRecord(arrays)
     if numbers:
-        records[NUMBERS] = MetricRecord(cast("dict[str, int | float | list[int]]", numbers))
+        records[NUMBERS] = MetricRecord(numbers)
     return records
 
 

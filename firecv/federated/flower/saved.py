@@ -1,6 +1,6 @@
 """A `Problem` whose model and data lie in a folder, for runs whose clients were made in memory."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, cast
 
@@ -34,6 +34,8 @@ def save(
     n_rounds: int,
     *,
     model: str,
+    evaluate_on: Mapping[str, Batch] | None = None,
+    every: int = 1,
     timeout: float = TIMEOUT,
     checkpoint: str | Path | None = None,
 ) -> Job:
@@ -51,18 +53,20 @@ def save(
         Number of the last round.
     model
         Which network `plan.task` holds: a key of `MODELS`.
-    timeout, checkpoint
+    evaluate_on
+        As for `firecv.federated.run`.
+    every, timeout, checkpoint
         As for `Job`.
     """
     if model not in MODELS:
         raise DataError(f"there is no model {model!r}; expected one of {', '.join(MODELS)}")
-    if plan.screen != type(plan.screen)():
-        raise DataError("a screen of one's own cannot be written to a job; leave it at its default")
     root = Path(folder).resolve()
     root.mkdir(parents=True, exist_ok=True)
     for k, client in enumerate(clients):
         (root / f"client-{k}").write_bytes(encode(_client_bundle(client)))
     (root / "validation").write_bytes(encode(_validation_bundle(plan.holder)))
+    sets: Bundle = {name: _tree(data) for name, data in (evaluate_on or {}).items()}
+    (root / "sets").write_bytes(encode(sets))
     (root / "weights").write_bytes(encode({"weights": plan.task.weights()}))
     x, _ = clients[0].data
     n_classes = plan.task.scores(x[:1]).shape[1]
@@ -82,6 +86,8 @@ def save(
         plan.participation,
         plan.min_clients,
         plan.rule,
+        plan.screen,
+        every,
         timeout,
         None if checkpoint is None else str(Path(checkpoint).resolve()),
     )
@@ -108,6 +114,12 @@ def load_client(partition: int, n_partitions: int, settings: Settings, /) -> Cli
 def load_validation(settings: Settings, /) -> Validation:
     """Return what the server holds of V."""
     return _validation(_read(settings, "validation"))
+
+
+def load_sets(settings: Settings, /) -> dict[str, Batch]:
+    """Return what the weights are judged on."""
+    kept = _read(settings, "sets")
+    return {name: _batch(tree_of(kept, name)) for name in kept}
 
 
 def _client_bundle(client: Client) -> Bundle:

@@ -1,15 +1,19 @@
-"""The server half: a ServerApp that runs the rounds of the embedded engine on Flower's clients."""
+"""The server half: a ServerApp that runs the embedded engine's rounds on Flower's clients."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from flwr.app import Context
 from flwr.serverapp import Grid, ServerApp
 
-from firecv.federated.engine import State, rounds
 from firecv.federated.flower.grid import GridFleet
 from firecv.federated.flower.job import Job, plan_of, to_job
-from firecv.federated.flower.outcome import write
-from firecv.federated.flower.problem import Problem, load_problem
+from firecv.federated.flower.nodes import Nodes
+from firecv.federated.flower.outcome import ENDED, write_end
+from firecv.federated.flower.problem import Problem, Settings, load_problem
+from firecv.federated.history import History, RunStopped
+from firecv.federated.run import run
+from firecv.models import Batch
 
 
 def server_app(problem: Problem | None = None) -> ServerApp:
@@ -31,30 +35,46 @@ def server_app(problem: Problem | None = None) -> ServerApp:
     @app.main()
     def main(grid: Grid, context: Context) -> None:  # pyright: ignore[reportUnusedFunction]
         job = to_job(context.run_config)
-        serve(grid, job, load_problem(job.problem) if problem is None else problem)
+        chosen = load_problem(job.problem) if problem is None else problem
+        print(serve(Nodes(grid, job.timeout), job, chosen).table().to_string(), flush=True)
 
     return app
 
 
-def serve(grid: Grid, job: Job, problem: Problem) -> State:
-    """Run a job on the clients that a grid reaches and return what the server knows then.
+def serve(nodes: Nodes, job: Job, problem: Problem) -> History:
+    """Run a job on clients and return what was learned.
 
     Parameters
     ----------
-    grid
-        Reaches the clients.
+    nodes
+        Where clients are.
     job
-        What to run.
+        What to run; if its checkpoint holds rounds, it goes on from there.
     problem
         Model and V.
     """
-    fleet = GridFleet(grid, job.algorithm, job.seed, job.timeout)
-    plan, done = plan_of(job, problem), []
-    for found in rounds(plan, fleet, job.n_rounds):
-        done.append(found)
+    if job.checkpoint is not None:
+        Path(job.checkpoint, ENDED).unlink(missing_ok=True)
+    try:
+        history = run(
+            plan_of(job, problem),
+            GridFleet(nodes, job.algorithm, job.seed),
+            job.n_rounds,
+            checkpoint=job.checkpoint,
+            evaluate_on=_sets(problem, job.settings),
+            every=job.every,
+            progress=False,
+        )
+    except RunStopped as stopped:
         if job.checkpoint is not None:
-            write(Path(job.checkpoint), done)
-        for client, reason in found.failures.items():
-            print(f"round {found.state.round}: client {client}: {reason}", flush=True)
-        print(f"round {found.state.round}: {len(found.clients)} clients", flush=True)
-    return done[-1].state
+            write_end(job.checkpoint, stopped.history, is_error=True)
+        raise
+    if job.checkpoint is not None:
+        write_end(job.checkpoint, history, is_error=False)
+    return history
+
+
+def _sets(problem: Problem, settings: Settings) -> Mapping[str, Batch] | None:
+    """Return what the weights are judged on at the server."""
+    load: Callable[[Settings], Mapping[str, Batch]] | None = getattr(problem, "load_sets", None)
+    return None if load is None else load(settings)

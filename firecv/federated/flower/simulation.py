@@ -1,9 +1,9 @@
-"""A job on Flower's simulation engine: the apps of a deployment, with all clients on one machine."""
+"""A job on Flower's simulation engine: the apps of a deployment, all clients on one machine."""
 
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -11,15 +11,18 @@ from typing import Final
 from firecv.errors import DataError, FederatedError
 from firecv.federated.flower.app_folder import write_app
 from firecv.federated.flower.job import Job
-from firecv.federated.flower.outcome import read
+from firecv.federated.flower.outcome import ENDED, read_history
 from firecv.federated.flower.superlink import (
     CONNECTION,
     environment,
     found_executables,
     superlink,
 )
+from firecv.federated.history import History
 
-LIMIT: Final = 24 * 3600.0
+DAY: Final = 24 * 3600.0
+SHOWN: Final = 2000
+"""Characters of Flower's output in an error."""
 
 
 def simulate(
@@ -28,45 +31,55 @@ def simulate(
     *,
     n_processes: int = 1,
     executables: str | Path | None = None,
-    limit: float = LIMIT,
-):
-    """Run a job on Flower's simulation engine.
+    limit: float = DAY,
+) -> History:
+    """Return what a job has learned on Flower's simulation engine.
+
+    The result is that of `firecv.federated.run` on the same clients, to rounding. A SuperLink is
+    started on the loopback address for this run alone, and everything started is ended afterwards.
 
     Parameters
     ----------
     job
-        What to run; the module with its data must be importable from this folder.
+        What to run; the module with its data is imported from this folder or from PYTHONPATH.
     n_clients
-        Number of simulated nodes.
+        Number of clients.
     n_processes
-        Clients that are computed at the same time, one core each.
+        Clients that are computed at the same time, on one core each.
     executables
-        Folder with Flower's commands; by default where this Python is.
+        Folder with Flower's commands; by default where this Python is. The environment there needs
+        firecv too.
     limit
-        Seconds after which the run is given up.
+        Seconds after which the run is given up; what its checkpoint holds stays.
     """
     if n_clients < 1 or n_processes < 1:
         raise DataError(f"expected at least one client and process, got {n_clients}, {n_processes}")
     commands = found_executables(executables)
     work = Path(tempfile.mkdtemp(prefix="firecv-"))
     try:
-        job = replace(job, checkpoint=job.checkpoint or str(work / "checkpoint"))
-        app, env = work / "app", environment(work / "home", commands)
-        env["RAY_TMPDIR"] = str(work)
-        write_app(app, job)
+        folder = Path(job.checkpoint or work / "checkpoint")
+        Path(folder, ENDED).unlink(missing_ok=True)
+        write_app(work / "app", replace(job, checkpoint=str(folder.resolve())))
+        env = environment(work / "home", commands) | {"RAY_TMPDIR": str(work)}
+        resources = f"client-resources-num-cpus=1 init-args-num-cpus={n_processes}"
+        command = [str(commands / "flwr"), "run", str(work / "app"), CONNECTION, "--stream"]
+        command += ["--federation-config", f"num-supernodes={n_clients} {resources}"]
         with superlink(work / "home", env):
-            said = _run([str(commands / "flwr"), "run", str(app), CONNECTION, "--stream", "--federation-config", f"num-supernodes={n_clients} client-resources-num-cpus=1 init-args-num-cpus={n_processes}"], env, limit)
-        assert job.checkpoint is not None
-        try:
-            return read(Path(job.checkpoint))
-        except FileNotFoundError:
-            raise FederatedError(said[-3000:])
+            said = _said(command, env, limit)
+        if not Path(folder, ENDED).exists():
+            raise FederatedError(f"Flower's simulation broke off: {said[-SHOWN:]}")
+        return read_history(folder, job.algorithm)
     finally:
         shutil.rmtree(work, ignore_errors=True)
 
 
-def _run(command: Sequence[str], env: dict[str, str], limit: float) -> str:
-    done = subprocess.run(
-        command, env=env, timeout=limit, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False
-    )
+def _said(command: Sequence[str], env: Mapping[str, str], limit: float) -> str:
+    """Return what a command wrote."""
+    out = subprocess.PIPE
+    try:
+        done = subprocess.run(
+            command, env=env, timeout=limit, stdout=out, stderr=subprocess.STDOUT, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise FederatedError(f"Flower's simulation was not ready after {limit:g} s") from error
     return done.stdout.decode(errors="replace")

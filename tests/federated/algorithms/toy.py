@@ -89,7 +89,7 @@ def same(a, b):
 def furthest(a, b):
     """Return the largest difference of two trees."""
     assert a.keys() == b.keys()
-    return max(float((a[name] - b[name]).abs().max()) for name in a)
+    return max(float((a[name] - b[name]).detach().abs().max()) for name in a)
 
 
 def _client(number, n, classes, dtype):

@@ -16,9 +16,7 @@ N_FEATURES, N_CLASSES = 6, 3
 def load_task(settings):
     def build():
         norms = [nn.BatchNorm1d(8)] if settings.get("norms") else []
-        return nn.Sequential(
-            nn.Linear(N_FEATURES, 8), *norms, nn.ReLU(), nn.Linear(8, N_CLASSES)
-        )
+        return nn.Sequential(nn.Linear(N_FEATURES, 8), *norms, nn.ReLU(), nn.Linear(8, N_CLASSES))
 
     model = built(build, derive_torch(7, "toy"))
     for module in model.modules():

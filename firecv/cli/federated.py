@@ -1,0 +1,162 @@
+"""`firecv federated`: a federation of one data set, simulated on this machine."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Annotated
+
+import pandas as pd
+import typer
+
+from firecv.data.bands import Kind
+from firecv.data.fragments import FRAGMENTERS
+from firecv.data.specification import usage
+from firecv.errors import FederatedError
+from firecv.federated import simulation as api
+from firecv.federated.algorithms import ALGORITHMS
+from firecv.federated.history import History, Record
+from firecv.federated.uploads import Rule
+
+app = typer.Typer(help="Federated learning, simulated on this machine.", no_args_is_help=True)
+SHOWN = 20
+"""Rounds that the table shows, evenly spread."""
+
+
+@app.callback()
+def _group() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Federated learning, simulated on this machine."""
+
+
+@app.command(
+    epilog="Examples: firecv federated simulate digits --rounds 20; "
+    "firecv federated simulate digits --fragments iid:n=10 --bands rotation --algorithm fire "
+    "--checkpoint runs/fire; "
+    "firecv federated simulate fashion_mnist --algorithm fedprox --set strength=0.1 "
+    "--set local.rate=0.05 --participation 0.5 --processes 4; "
+    "firecv federated simulate patients.csv --target ill --column site --json.\n\n"
+    f"Fragments: {'; '.join(usage(FRAGMENTERS).splitlines())}."
+)
+def simulate(
+    data: Annotated[str, typer.Argument(help="A data set, or a file if --target is given.")],
+    target: Annotated[str | None, typer.Option(help="Column of a file to predict.")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Column or tag that says which client a sample is of.")
+    ] = None,
+    fragments: Annotated[
+        str, typer.Option(help="How samples are dealt out to clients otherwise.")
+    ] = api.FRAGMENTS,
+    bands: Annotated[Kind | None, typer.Option(help="Give each client a shift of its own.")] = None,
+    algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "fedavg",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="A setting of the algorithm, name=value; may be repeated."),
+    ] = None,
+    rounds: Annotated[int, typer.Option(help="Number of the last round.")] = 10,
+    epochs: Annotated[
+        int | None, typer.Option(help="Passes of a client over its data in a round.")
+    ] = None,
+    participation: Annotated[
+        float, typer.Option(help="Share of the clients that take part in a round.")
+    ] = 1.0,
+    min_clients: Annotated[
+        int, typer.Option(help="Below so many answers a round does not count.")
+    ] = 1,
+    rule: Annotated[Rule, typer.Option(help="How answers are combined.")] = "mean",
+    validation: Annotated[
+        api.Seen, typer.Option(help="What the server sees of the validation set.")
+    ] = "unlabelled",
+    seed: Annotated[int, typer.Option(help="Of all that is drawn at random.")] = 0,
+    every: Annotated[int, typer.Option(help="Rounds from one evaluation to the next.")] = 1,
+    engine: Annotated[api.Engine, typer.Option(help="What runs the rounds.")] = "embedded",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="Folder to save rounds to, and to go on from.")
+    ] = None,
+    processes: Annotated[int, typer.Option(help="Clients computed at the same time.")] = 1,
+    timeout: Annotated[float | None, typer.Option(help="Seconds a client has to answer.")] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, for other programs to read.")
+    ] = False,
+) -> None:
+    """Let clients learn together and say how good the result is, round by round."""
+    simulation = api.Simulation(
+        data=data,
+        target=target,
+        column=column,
+        fragments=fragments,
+        bands=bands,
+        algorithm=algorithm,
+        settings=settings or [],
+        n_rounds=rounds,
+        n_epochs=epochs,
+        participation=participation,
+        min_clients=min_clients,
+        rule=rule,
+        seed=seed,
+        validation=validation,
+    )
+    found = api.simulate(
+        simulation,
+        engine=engine,
+        checkpoint=checkpoint,
+        every=every,
+        n_processes=processes,
+        timeout=timeout,
+    )
+    print(_as_json(found) if as_json else _as_text(found))
+    if found.history.stopped is not None:
+        raise FederatedError(found.history.stopped)
+
+
+def _as_json(found: api.Simulated) -> str:
+    """Return all records, with what was learned worth how much."""
+    history = found.history
+    return json.dumps(
+        {
+            "clients": list(found.names),
+            "stopped": history.stopped,
+            "result": {name: score._asdict() for name, score in found.scores.items()},
+            "records": [record.plain() for record in history.records],
+        },
+        indent=2,
+    )
+
+
+def _as_text(found: api.Simulated) -> str:
+    """Return a table of rounds, evenly spread if there are many, and the result in a sentence."""
+    records = [record for record in found.history.records if record.scores] or list(
+        found.history.records
+    )
+    step = -(-len(records) // SHOWN)
+    shown = records[::-step][::-1]  # the last is among them
+    table = pd.DataFrame([_row(record) for record in shown]).to_string(index=False)
+    failed = [f"{found.names[k]} {n}" for k, n in _failures(found.history).items()]
+    lines = [table, ""]
+    if failed:
+        lines.append(f"Rounds that went without a client: {', '.join(failed)}.")
+    said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())
+    last = found.history.state.round
+    return "\n".join([*lines, f"After round {last} of {len(found.names)} clients: {said}."])
+
+
+def _row(record: Record) -> dict[str, str | int]:
+    """Return a record as a person reads it."""
+    shares = {
+        name.removesuffix("_accuracy"): f"{100 * value:.1f} %"
+        for name, value in {**record.scores, **record.client_means()}.items()
+        if name.endswith("_accuracy")
+    }
+    return {
+        "round": record.round,
+        "heard": len(record.clients),
+        "failed": len(record.failures),
+        **shares,
+        "MB up": f"{record.bytes_up / 1e6:.2f}",
+        "MB down": f"{record.bytes_down / 1e6:.2f}",
+        "seconds": f"{record.seconds:.2f}",
+        "shift p": "" if record.p_value is None else f"{record.p_value:.2g}",
+    }
+
+
+def _failures(history: History) -> Counter[int]:
+    """Return how many rounds went without each client that failed."""
+    return Counter(client for record in history.records for client in record.failures)

@@ -1,0 +1,152 @@
+"""Flower's nodes as clients: which node is which client, and messages there and back in time."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from flwr.app import Message, MessageType, MetricRecord, RecordDict
+from flwr.common.constant import ErrorCode
+from flwr.serverapp import Grid
+
+from firecv.errors import FederatedError, FirecvNotice
+from firecv.federated.flower.job import TIMEOUT
+from firecv.federated.flower.records import CLIENT
+
+POLL: Final = 0.2
+"""Seconds between two looks for answers."""
+REASON: Final = 300
+"""Characters of an error that are kept."""
+FINAL: Final = (ErrorCode.CLIENT_APP_RAISED_EXCEPTION, ErrorCode.LOAD_CLIENT_APP_EXCEPTION)
+"""Errors of a client's own; others are Flower's, and a message may be sent again."""
+
+
+class Known(NamedTuple):
+    """What a node said of itself.
+
+    Attributes
+    ----------
+    node
+        Flower's number of it.
+    n_samples
+        The number of training samples of its client.
+    is_tested
+        Whether the client has data to be judged on.
+    """
+
+    node: int
+    n_samples: int
+    is_tested: bool
+
+
+class Nodes:
+    """The nodes that a grid reaches, by the clients they are.
+
+    A client's number is the partition its node was started with, so that it does not depend on the
+    numbers Flower gives to nodes. A node that is started again is a new one; the client is then
+    reached there.
+
+    Parameters
+    ----------
+    grid
+        Reaches the nodes.
+    timeout
+        Seconds to wait for all clients to be there, and for the replies to messages.
+    """
+
+    def __init__(self, grid: Grid, timeout: float = TIMEOUT) -> None:
+        self.timeout = timeout
+        self._grid, self._n_clients = grid, 0
+        self._clients: dict[int, Known] = {}
+        self._asked: set[int] = set()
+        self._queries: dict[str, int] = {}
+
+    def wait_for_all(self) -> list[Known]:
+        """Return every client there should be, once all of them have told their size."""
+        deadline = time.monotonic() + self.timeout
+        self._meet()
+        while not self._clients or len(self._clients) < self._n_clients:
+            if time.monotonic() > deadline:
+                lacking = sorted(set(range(self._n_clients)) - self._clients.keys())
+                which = f"clients {lacking} of {self._n_clients}" if self._clients else "any client"
+                raise FederatedError(
+                    f"waited {self.timeout:g} s in vain for {which}; start their SuperNodes, each "
+                    f"with its own partition-id and all with the same num-partitions"
+                )
+            time.sleep(POLL)
+            self._meet()
+        return [self._clients[k] for k in range(self._n_clients)]
+
+    def connected(self) -> dict[int, int]:
+        """Return the node of each client that is connected now."""
+        self._meet()
+        there = set(self._grid.get_node_ids())
+        return {k: each.node for k, each in self._clients.items() if each.node in there}
+
+    def send(self, content: RecordDict, node: int, kind: str) -> str | None:
+        """Return the number of a message that was sent; None if it could not be."""
+        # One by one: a grid that cannot send a message leaves it out, or puts None in its place.
+        message = Message(content, node, kind, ttl=self.timeout)
+        return next(iter(self._grid.push_messages([message])), None)
+
+    def replies(self, pending: dict[str, int]) -> Iterator[tuple[int, Message]]:
+        """Yield replies as they come in, until all are there or it is too late.
+
+        Parameters
+        ----------
+        pending
+            Who each message was sent to, by the number of the message; emptied on the way.
+        """
+        deadline = time.monotonic() + self.timeout
+        while pending and time.monotonic() < deadline:
+            found = list(self._grid.pull_messages(list(pending)))
+            for reply in found:
+                receiver = pending.pop(reply.metadata.reply_to_message_id, None)
+                if receiver is not None:
+                    yield receiver, reply
+            if not found:
+                time.sleep(POLL)
+
+    def _meet(self) -> None:
+        """Ask nodes that are new which client they are, and hear what others have said since.
+
+        Nobody is waited for, so that a silent newcomer does not hold up those who are there.
+        """
+        for node in sorted(set(self._grid.get_node_ids()) - self._asked):
+            if (sent := self.send(RecordDict(), node, MessageType.QUERY)) is not None:
+                self._asked.add(node)
+                self._queries[sent] = node
+        for reply in self._grid.pull_messages(list(self._queries)) if self._queries else ():
+            node = self._queries.pop(reply.metadata.reply_to_message_id)
+            if not reply.has_error():
+                self._note(node, reply.content.metric_records.get(CLIENT, MetricRecord()))
+            elif reply.error.code in FINAL:
+                self._leave_out(node, reason_of(reply))
+            else:
+                self._asked.discard(node)  # the message was lost
+
+    def _note(self, node: int, about: MetricRecord) -> None:
+        names = ("partition", "n-partitions", "n-samples", "is-tested")
+        said = {name: about.get(name) for name in names}
+        client, n_clients, n_samples, is_tested = (
+            value if isinstance(value, int) else -1 for value in said.values()
+        )
+        self._n_clients = self._n_clients or max(n_clients, 0)
+        if not 0 <= client < n_clients or n_clients != self._n_clients or n_samples < 1:
+            self._leave_out(node, f"it says {said}, expected one of {self._n_clients} clients")
+            return
+        if client in self._clients:
+            before = self._clients[client].node
+            notice = f"client {client} is now on node {node}, no longer on {before}"
+            warnings.warn(notice, FirecvNotice, stacklevel=2)
+        self._clients[client] = Known(node, n_samples, bool(is_tested))
+
+    def _leave_out(self, node: int, reason: str) -> None:
+        warnings.warn(f"node {node} takes no part: {reason}", FirecvNotice, stacklevel=2)
+
+
+def reason_of(reply: Message) -> str:
+    """Return what an error says last, which in a traceback is what went wrong."""
+    said = reply.error.reason or ""
+    lines = [line for line in said.splitlines() if line.strip(" '>\"")]
+    return (lines[-1] if lines else f"error {reply.error.code}")[:REASON]

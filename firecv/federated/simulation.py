@@ -1,0 +1,318 @@
+"""A simulated federation in words and numbers: what a command line or a table of runs can say."""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
+
+from firecv.data.arrays import Fragmented
+from firecv.data.bands import Kind
+from firecv.data.datasets import load
+from firecv.data.labels import suggestion
+from firecv.data.own import read_own
+from firecv.data.specification import parse
+from firecv.errors import DataError
+from firecv.federated.algorithms import ALGORITHMS
+from firecv.federated.contract import Algorithm, Client
+from firecv.federated.engine import Plan
+from firecv.federated.evaluation import Score, score
+from firecv.federated.history import History
+from firecv.federated.partition import Federation, cut, cut_again, federation
+from firecv.federated.run import run
+from firecv.federated.uploads import Rule
+from firecv.fire.validation import Unlabelled, Validation, as_validation
+from firecv.models import Batch, Task, federated_mlp
+from firecv.seeding import derive_torch
+
+Seen = Literal["none", "unlabelled", "labelled"]
+Engine = Literal["embedded", "flower"]
+FRAGMENTS = "dirichlet:n=10,alpha=0.5"
+HELD_OUT = 0.2
+"""Share of the rows of a file that V and T are made of."""
+FLOWER_TIMEOUT = 600.0
+"""Seconds that a round on Flower waits for answers."""
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """A federation of one data set, and what is to be run on it.
+
+    Attributes
+    ----------
+    data
+        A data set of the catalogue, or the path of a file if `target` is given.
+    target
+        The column of a file to predict.
+    column
+        The column of a file, or tag of a data set, that says which client a sample belongs to.
+    fragments
+        How samples are dealt out to clients otherwise.
+    bands
+        A shift of each client's own.
+    algorithm
+        A key of `ALGORITHMS`.
+    settings
+        Of the algorithm, as ``"name=value"``; settings of settings as ``"local.rate=0.1"``.
+    n_rounds
+        Rounds to run.
+    n_epochs
+        Passes of a client over its data in a round; None for the algorithm's own.
+    participation, min_clients, rule, seed
+        As for `Plan`.
+    validation
+        What the server sees of V.
+    """
+
+    data: str
+    target: str | None = None
+    column: str | None = None
+    fragments: str = FRAGMENTS
+    bands: Kind | None = None
+    algorithm: str = "fedavg"
+    settings: Sequence[str] = ()
+    n_rounds: int = 10
+    n_epochs: int | None = None
+    participation: float = 1.0
+    min_clients: int = 1
+    rule: Rule = "mean"
+    seed: int = 0
+    validation: Seen = "unlabelled"
+
+
+class Built(NamedTuple):
+    """What a simulation comes down to.
+
+    Attributes
+    ----------
+    plan, clients
+        What `firecv.federated.run` takes.
+    names
+        Of the clients.
+    sets
+        V and T to judge by.
+    """
+
+    plan: Plan
+    clients: tuple[Client, ...]
+    names: tuple[str, ...]
+    sets: dict[str, Batch]
+
+
+def build(simulation: Simulation) -> Built:
+    """Return plan, clients and sets of a simulation.
+
+    Examples
+    --------
+    >>> built = build(Simulation("digits", fragments="iid:n=5", algorithm="fedprox"))
+    >>> len(built.clients), built.plan.algorithm.label, list(built.sets)
+    (5, 'FedProx', ['validation', 'test'])
+    """
+    algorithm = algorithm_of(
+        simulation.algorithm,
+        simulation.settings,
+        n_rounds=simulation.n_rounds,
+        n_epochs=simulation.n_epochs,
+    )
+    found = federation(_fragmented(simulation), bands=simulation.bands, seed=simulation.seed)
+    holder = _seen(found, simulation.validation)
+    clients = tuple(found.clients.values())
+    if getattr(algorithm, "validation", None) == "shared":
+        clients = tuple(replace(client, validation=holder) for client in clients)
+    shape, rng = clients[0].data[0].shape[1:], derive_torch(simulation.seed, "weights")
+    plan = Plan(
+        algorithm,
+        Task(federated_mlp(shape, found.n_classes, rng)),
+        holder,
+        simulation.seed,
+        simulation.participation,
+        simulation.min_clients,
+        simulation.rule,
+    )
+    sets = {"validation": found.validation, "test": found.test}
+    return Built(plan, clients, tuple(found.clients), sets)
+
+
+class Simulated(NamedTuple):
+    """What came of a simulation.
+
+    Attributes
+    ----------
+    history
+        What `firecv.federated.run` returns.
+    names
+        Of the clients.
+    scores
+        Accuracy and loss on V and T of what was learned.
+    """
+
+    history: History
+    names: tuple[str, ...]
+    scores: dict[str, Score]
+
+
+def simulate(
+    simulation: Simulation,
+    *,
+    engine: Engine = "embedded",
+    checkpoint: str | Path | None = None,
+    every: int = 1,
+    n_processes: int = 1,
+    timeout: float | None = None,
+) -> Simulated:
+    """Run a simulation.
+
+    Parameters
+    ----------
+    simulation
+        What to run.
+    engine
+        "embedded" computes clients in this process or in others; "flower" sends the same rounds
+        through Flower, and evaluates the last of them only.
+    checkpoint, every, n_processes, timeout
+        As for `firecv.federated.run`.
+
+    Examples
+    --------
+    >>> found = simulate(Simulation("digits", fragments="iid:n=3", n_rounds=3))
+    >>> found.names, found.scores["test"].accuracy > 0.8
+    (('client 1', 'client 2', 'client 3'), True)
+    """
+    built = build(simulation)
+    if engine == "embedded":
+        history = run(
+            built.plan,
+            built.clients,
+            simulation.n_rounds,
+            checkpoint=checkpoint,
+            evaluate_on=built.sets,
+            every=every,
+            n_processes=n_processes,
+            timeout=timeout,
+        )
+    else:
+        history = _on_flower(built, simulation.n_rounds, checkpoint, n_processes, timeout)
+    task = built.plan.task
+    scores = {name: score(task, history.weights, data) for name, data in built.sets.items()}
+    return Simulated(history, built.names, scores)
+
+
+def algorithm_of(
+    name: str,
+    settings: Sequence[str] = (),
+    *,
+    n_rounds: int | None = None,
+    n_epochs: int | None = None,
+) -> Algorithm:
+    """Return an algorithm with its settings, which have the types of its fields.
+
+    Parameters
+    ----------
+    name
+        A key of `ALGORITHMS`.
+    settings
+        As ``"name=value"``, or ``"name.part=value"`` for one that has settings itself.
+    n_rounds
+        Rounds of the run, for algorithms that do something different in the last of them.
+    n_epochs
+        Shorthand for ``local.n_epochs``.
+
+    Examples
+    --------
+    >>> algorithm_of("fedprox", ["strength=0.5", "local.rate=0.1"], n_epochs=1).local.rate
+    0.1
+    >>> algorithm_of("fedprox", ["strengh=0.5"])
+    Traceback (most recent call last):
+    firecv.errors.DataError: the algorithm 'fedprox' has no setting 'strengh'; did you ...
+    """
+    flat = [pair for pair in settings if "." not in pair.partition("=")[0]]
+    if n_epochs is not None:
+        settings = [f"local.n_epochs={n_epochs}", *settings]
+    registry = {key: _Entry(cast("type[Any]", kind)) for key, kind in ALGORITHMS.items()}
+    _, algorithm = parse(f"{name}:{','.join(flat)}", registry, "algorithm")
+    known = {field.name for field in fields(algorithm)}
+    if n_rounds is not None and "n_rounds" in known:
+        if not any(pair.startswith("n_rounds=") for pair in flat):
+            algorithm = replace(algorithm, n_rounds=n_rounds)
+    nested: dict[str, list[str]] = {}
+    for pair in settings:
+        key, _, value = pair.partition("=")
+        outer, dot, inner = key.partition(".")
+        if dot:
+            nested.setdefault(outer.strip(), []).append(f"{inner}={value}")
+    for outer, pairs in nested.items():
+        if outer not in known:
+            raise DataError(
+                f"the algorithm {name!r} has no setting {outer!r}; {suggestion(outer, known)}"
+            )
+        algorithm = replace(algorithm, **{outer: _inner(algorithm, outer, pairs)})
+    return algorithm
+
+
+def _on_flower(
+    built: Built,
+    n_rounds: int,
+    checkpoint: str | Path | None,
+    n_processes: int,
+    timeout: float | None,
+) -> History:
+    from firecv.federated import flower  # what it needs is not installed everywhere
+
+    with tempfile.TemporaryDirectory() as folder:
+        job = flower.save(
+            folder,
+            built.plan,
+            built.clients,
+            n_rounds,
+            model="federated_mlp",
+            timeout=FLOWER_TIMEOUT if timeout is None else timeout,
+            checkpoint=checkpoint,
+        )
+        return flower.simulate(job, len(built.clients), n_processes=n_processes)
+
+
+class _Entry(NamedTuple):
+    settings: type[Any]
+
+
+def _inner(algorithm: Any, name: str, pairs: list[str]) -> object:
+    """Return one of an algorithm's settings with settings of its own changed."""
+    hint = get_type_hints(type(algorithm))[name]
+    kinds = [kind for kind in (hint, *get_args(hint)) if is_dataclass(kind)]
+    if not kinds:
+        raise DataError(f"{name!r} is a plain setting; write {name}=..., without a dot")
+    kind = cast("type[Any]", kinds[0])
+    _, given = parse(f"{name}:{','.join(pairs)}", {name: _Entry(kind)}, "setting")
+    changed = {key: getattr(given, key) for key in (pair.partition("=")[0] for pair in pairs)}
+    old = getattr(algorithm, name)
+    return given if old is None else replace(old, **changed)
+
+
+def _fragmented(simulation: Simulation) -> Fragmented:
+    """Return the samples of each client, and those of V and T."""
+    if simulation.target is None:
+        if Path(simulation.data).suffix and Path(simulation.data).exists():
+            raise DataError(
+                f"{simulation.data!r} is a file; name its column to predict as target as well"
+            )
+        by_column = f"column:name={simulation.column}"
+        fragments = simulation.fragments if simulation.column is None else by_column
+        return cut(load(simulation.data), fragments, simulation.seed)
+    data = read_own(
+        simulation.data,
+        target=simulation.target,
+        fragment=simulation.column,
+        validation=HELD_OUT,
+        seed=simulation.seed,
+    )
+    if simulation.column is not None:
+        return data
+    (whole,) = data.fragments.values()
+    return replace(data, fragments=cut_again(whole, simulation.fragments, simulation.seed))
+
+
+def _seen(found: Federation, validation: Seen) -> Validation:
+    if validation == "none":
+        return as_validation(None)
+    x, y = found.validation
+    return as_validation((x, y) if validation == "labelled" else Unlabelled(x))

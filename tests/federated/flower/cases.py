@@ -1,0 +1,23 @@
+"""Every federated algorithm with settings small enough for tests."""
+
+from dataclasses import replace
+
+from firecv.federated.algorithms import ALGORITHMS
+from firecv.federated.algorithms.fire import Fire
+from firecv.federated.algorithms.scaffold import SCAFFOLD
+from firecv.federated.algorithms.weighed import Weighed
+from firecv.federated.privacy import Private
+
+
+def small(algorithm):
+    """Return an algorithm with two short local epochs."""
+    return replace(algorithm, local=replace(algorithm.local, n_epochs=2, batch_size=8, rate=0.05))
+
+
+CASES = {name: small(make()) for name, make in ({"fire": Fire} | ALGORITHMS).items()}
+CASES |= {
+    "fire quadratic": replace(CASES["fire"], form="quadratic", every=2, strength=1.0),
+    "scaffold weighed": Weighed(small(SCAFFOLD())),
+    "fire private": Private(CASES["fire"], 1.0, 0.01, clip_sketch=1.0, seeded=True),
+}
+SETTINGS = {"fedbn": {"norms": True}}
