@@ -30,6 +30,7 @@ _potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 
 MAX_STEPS = 100
 SHORT_OF_BOUND = 0.995
+SHORTEST = 1e-8
 FLOOR = 1e-14
 """Added to the diagonal of every system, lest rounding make one singular."""
 BLOCK = 1 << 20
@@ -258,6 +259,33 @@ def _start(n: int, bound: float, slack: float) -> _Point:
 
 def _step(program: _Program, point: _Point, slope: Vector) -> _Point:
     """Return the point after one step of predictor and corrector."""
+    towards = _newton(program, point, slope)
+    products, gap = (point.low * point.below, point.high * point.above), point.gap()
+    mean = gap / (2 * len(slope))
+    first = towards(-products[0], -products[1])
+    goal = mean * (point.plus(point.longest(first), first).gap() / gap) ** 3
+    # The last terms are what the first step, taken in full, leaves over in the products.
+    change = towards(
+        goal - products[0] - first.low * first.below,
+        goal - products[1] - first.high * first.above,
+    )
+    found = point.plus(min(1.0, SHORT_OF_BOUND * point.longest(change)), change)
+    if found.gap() <= gap or np.abs(slope).max() > mean:
+        return found
+    # Where the first step is short, to make up for all of it may lead round in circles. Without
+    # that, the gap becomes smaller for every step that is short enough.
+    change = towards(mean / 2 - products[0], mean / 2 - products[1])
+    length = min(1.0, SHORT_OF_BOUND * point.longest(change))
+    while point.plus(length, change).gap() > (1 - length / 10) * gap and length > SHORTEST:
+        length /= 2
+    return point.plus(length, change)
+
+
+def _newton(program: _Program, point: _Point, slope: Vector) -> Callable[[Vector, Vector], _Point]:
+    """Return what finds the change that makes the slope zero and changes products by so much.
+
+    The products are those of room and multiplier at the lower and at the upper bounds.
+    """
     low, high, below, above, _ = point
     n, signs = len(program.kappa), program.signs
     diagonal = below / low + above / high + FLOOR
@@ -269,32 +297,13 @@ def _step(program: _Program, point: _Point, slope: Vector) -> _Point:
     across = solve(signs)
 
     def towards(low_change: Vector, high_change: Vector) -> _Point:
-        """Return the change that changes products of room and multiplier by this much."""
         along = solve(low_change / low - high_change / high - slope)
         shift = float(signs @ along) / float(signs @ across)
         d = along - shift * across
-        return _Point(
-            d, -d, (low_change - below * d) / low, (high_change + above * d) / high, shift
-        )
+        below_change = (low_change - below * d) / low
+        return _Point(d, -d, below_change, (high_change + above * d) / high, shift)
 
-    def stepped(change: _Point) -> _Point:
-        return point.plus(min(1.0, SHORT_OF_BOUND * point.longest(change)), change)
-
-    products, gap = (low * below, high * above), point.gap()
-    mean = gap / (2 * len(low))
-    first = towards(-products[0], -products[1])
-    goal = mean * (point.plus(point.longest(first), first).gap() / gap) ** 3
-    # The last terms are what the first step, taken in full, leaves over in the products.
-    found = stepped(
-        towards(
-            goal - products[0] - first.low * first.below,
-            goal - products[1] - first.high * first.above,
-        )
-    )
-    if found.gap() <= gap or np.abs(slope).max() > mean:
-        return found
-    # Taken in full where it cannot be, the first step may lead round in circles.
-    return stepped(towards(mean / 2 - products[0], mean / 2 - products[1]))
+    return towards
 
 
 def _cholesky(matrix: Matrix) -> Solve:

@@ -72,7 +72,7 @@ def train_aligned(
         Multiplies the classification loss of every source sample, not the penalty.
     """
     check_training(data, sample_weight)
-    x = seen(alignment.label, "unlabelled", data, target).x.to(data[0])
+    x = seen(alignment.label, "unlabelled", data, target).x
     _check_batches(alignment, settings)
     objective = None
     if alignment.strength:

@@ -29,7 +29,7 @@ from firecv.models import Batch, Task, batches, mlp, scores_and_features
 from firecv.regimes import Regime
 from firecv.rivals.alignment import Alignment, check_strength, train_aligned
 from firecv.rivals.contract import AfterEpoch, Outcome, Target
-from firecv.rivals.given import check_training
+from firecv.rivals.given import check_training, seen
 from firecv.seeding import derive_torch
 from firecv.training import Training
 
@@ -74,6 +74,7 @@ class DANN:
     ) -> Outcome:
         """Train the model in place; parameters are those of `firecv.rivals.contract.Rival`."""
         check_training(data, sample_weight)  # before the head looks at a sample
+        target = seen(self.label, self.regime, data, target)
         head = _domain_head(task, data[0], self.hidden, seed)
         optimiser = settings.build(task)
         optimiser.add_param_group({"params": list(head.parameters())})
@@ -91,9 +92,9 @@ class DANN:
             sample_weight=sample_weight,
             after_epoch=after_epoch,
         )
-        if target is None or not self.strength:
+        if not self.strength:
             return Outcome()
-        accuracy = _domain_accuracy(task, head, data[0], target.x.to(data[0]))
+        accuracy = _domain_accuracy(task, head, data[0], target.x)
         return Outcome(chosen={"domain_accuracy": accuracy})
 
     def _penalty(self, head: nn.Module, n_steps: int) -> Callable[[Tensor, Tensor], Tensor]:

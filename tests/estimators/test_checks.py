@@ -38,6 +38,16 @@ class WithItsOwnTarget(RivalClassifier):
 
 
 SOME = ["iwerm", "dann", "pooled"]
+EQUIVALENCE = "check_sample_weight_equivalence_on_dense_data"
+CLASS_WEIGHT = "check_class_weight_classifiers"
+FOLDS = (
+    "rows repeated fall into other folds than rows with a weight; their choices may agree or not"
+)
+BY_CHANCE = {  # passed with some seeds and failed with others
+    ("l2", EQUIVALENCE): FOLDS,
+    ("eiwerm", EQUIVALENCE): FOLDS,
+    ("giw", CLASS_WEIGHT): "samples of V beyond the support are trained on without weights",
+}
 OTHERS = [name for name in RIVALS if name not in ("erm", *SOME)]
 
 
@@ -46,14 +56,12 @@ def expected_failures(estimator):
 
 
 def expected_failures_of_rivals(estimator):
-    if estimator.method == "erm":
+    if estimator.method == "erm" or (estimator.method, EQUIVALENCE) in BY_CHANCE:
         return {}
     why = "samples of V, here the training samples, count the same whatever their weight"
-    if estimator.method == "l2":
-        why = "rows that are repeated fall into other folds than rows with a weight"
-    found = {"check_sample_weight_equivalence_on_dense_data": why}
+    found = {EQUIVALENCE: why}
     if estimator.method in ("pooled", "pooledhalf"):
-        found["check_class_weight_classifiers"] = f"{why}, and V's labels are trained on"
+        found[CLASS_WEIGHT] = f"{why}, and V's labels are trained on"
     return found
 
 
@@ -79,4 +87,6 @@ def test_rival_keeps_the_rules(estimator, check):
     expected_failed_checks=expected_failures_of_rivals,
 )
 def test_every_other_rival_keeps_the_rules(estimator, check):
+    if why := BY_CHANCE.get((estimator.method, check.func.__name__)):
+        pytest.skip(why)
     check(estimator)

@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
@@ -78,6 +78,8 @@ def test_solution_is_that_of_a_generic_solver(bound, slack, shift):
 
 
 @settings(max_examples=60, deadline=None)
+@example(12, 1, 1, 0.0, 0.5, 1.01, 0.1, 3)  # a corrector taken in full goes round in circles here
+@example(2, 5, 2, 3.7392426579050433, 0.99, 1.01, 1.0, 4)
 @given(
     st.integers(2, 60),
     st.integers(1, 20),

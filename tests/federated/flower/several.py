@@ -7,6 +7,7 @@ from flwr.serverapp import ServerApp
 
 from firecv.federated.flower.description import to_algorithm
 from firecv.federated.flower.job import to_job
+from firecv.federated.flower.nodes import Nodes
 from firecv.federated.flower.problem import load_problem
 from firecv.federated.flower.server import serve
 
@@ -16,7 +17,15 @@ app = ServerApp()
 @app.main()
 def main(grid, context):
     first = to_job(context.run_config)
-    for name, change in json.loads(context.run_config["jobs"]).items():
-        change["algorithm"] = to_algorithm(change["algorithm"])
-        job = replace(first, checkpoint=f"{first.checkpoint}/{name}", **change)
-        serve(grid, job, load_problem(job.problem))
+    nodes = Nodes(grid, first.timeout)
+    for name, (algorithm, settings, participation) in json.loads(
+        context.run_config["jobs"]
+    ).items():
+        job = replace(
+            first,
+            algorithm=to_algorithm(algorithm),
+            settings=first.settings | settings,
+            participation=participation,
+            checkpoint=f"{first.checkpoint}/{name}",
+        )
+        serve(nodes, job, load_problem(job.problem))

@@ -28,7 +28,8 @@ def load_task(settings):
 def load_client(partition, n_partitions, settings):
     x, y = points(SIZES[partition], partition)
     cut = len(x) // 4
-    return Client((x[cut:], y[cut:]), test=(x[:cut], y[:cut]))
+    test = None if settings.get("untested") else (x[:cut], y[:cut])
+    return Client((x[cut:], y[cut:]), test=test)
 
 
 def load_validation(settings):
