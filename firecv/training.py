@@ -8,11 +8,11 @@ an epoch.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
 from firecv.errors import DataError, ModelError, NumericalError
@@ -130,27 +130,9 @@ def train(
     >>> task.scores(x).argmax(1).tolist()
     [0, 1]
     """
-    x, y = data
-    if not len(x) or len(x) != len(y):
-        raise DataError(f"got {len(x)} samples and {len(y)} labels; expected as many, at least one")
     optimiser = optimiser or settings.build(task)
-    size = settings.batch_size or len(x)
     step = _Step(task, optimiser, backward, transform_gradient, after_step)
-    task.model.train()
-    try:
-        for epoch in range(1, settings.n_epochs + 1):
-            weight = sample_weight() if callable(sample_weight) else sample_weight
-            loss_of = objective or _cross_entropy(task, weight)
-            mean = _epoch((x, y), size, rng, loss_of, step)
-            if mean != mean or mean == float("inf"):
-                raise NumericalError(
-                    f"the loss became {mean} in epoch {epoch}; lower the learning rate "
-                    f"({settings.rate}) or the strength, or check the inputs"
-                )
-            if after_epoch is not None:
-                after_epoch(epoch, mean)
-    finally:
-        task.model.eval()
+    _train(task, data, settings, rng, step, objective, sample_weight, after_epoch)
     return optimiser
 
 
@@ -196,27 +178,22 @@ def train_from(
     >>> trained.n_steps, bool(trained.weights["weight"][1] > 0)
     (6, True)
     """
-    n_steps, losses = 0, [float("nan")]
-
-    def count() -> None:
-        nonlocal n_steps
-        n_steps += 1
-        if after_step is not None:
-            after_step()
-
+    losses: list[float] = []
     own = {name: value.detach().clone() for name, value in weights.items()}
     with holding(task, own):
-        train(
+        optimiser = _SGD(task, settings) if settings.optimiser == "sgd" else settings.build(task)
+        step = _Step(task, optimiser, None, transform_gradient, after_step)
+        _train(
             task,
             data,
             settings,
             rng,
-            objective=objective,
-            transform_gradient=transform_gradient,
-            after_step=count,
+            step,
+            objective,
             after_epoch=lambda epoch, loss: losses.append(loss),
         )
-    return Trained(own, n_steps, losses[-1])
+    n_batches = -(-len(data[0]) // (settings.batch_size or len(data[0])))
+    return Trained(own, settings.n_epochs * n_batches, losses[-1])
 
 
 @contextmanager
@@ -243,20 +220,102 @@ def holding(task: Task, weights: Tree) -> Generator[None]:
             value.data, value.grad = kept[name]
 
 
+def _train(
+    task: Task,
+    data: Batch,
+    settings: Training,
+    rng: torch.Generator,
+    step: "_Step",
+    objective: Objective | None,
+    sample_weight: Callable[[], Tensor | None] | Tensor | None = None,
+    after_epoch: Callable[[int, float], None] | None = None,
+) -> None:
+    """Run the epochs of `train`."""
+    x, y = data
+    if not len(x) or len(x) != len(y):
+        raise DataError(f"got {len(x)} samples and {len(y)} labels; expected as many, at least one")
+    size = settings.batch_size or len(x)
+    with _train_mode(task.model):
+        for epoch in range(1, settings.n_epochs + 1):
+            weight = sample_weight() if callable(sample_weight) else sample_weight
+            loss_of = objective or _cross_entropy(task, weight)
+            mean = _epoch((x, y), size, rng, loss_of, step)
+            if mean != mean or mean == float("inf"):
+                raise NumericalError(
+                    f"the loss became {mean} in epoch {epoch}; lower the learning rate "
+                    f"({settings.rate}) or the strength, or check the inputs"
+                )
+            if after_epoch is not None:
+                after_epoch(epoch, mean)
+
+
+@contextmanager
+def _train_mode(model: nn.Module) -> Generator[None]:
+    """Put a model into train mode for a while, and into eval mode afterwards."""
+    modules = list(model.modules())
+    is_plain = all(type(module).train is nn.Module.train for module in modules)
+
+    def switch(mode: bool) -> None:
+        if not is_plain:
+            model.train(mode)
+            return
+        for module in modules:  # what train() does, without a detour that small clients would feel
+            object.__setattr__(module, "training", mode)
+
+    switch(True)
+    try:
+        yield
+    finally:
+        switch(False)
+
+
+class _Optimiser(Protocol):
+    """What a step needs of an optimiser."""
+
+    def zero_grad(self) -> None: ...
+
+    def step(self) -> object: ...
+
+
+class _SGD:
+    """`torch.optim.SGD`, bit for bit, without what building and calling it costs."""
+
+    def __init__(self, task: Task, settings: Training) -> None:
+        self.params, self.settings = list(task.parameters().values()), settings
+        self.velocity: dict[int, Tensor] = {}
+
+    def zero_grad(self) -> None:
+        for param in self.params:
+            param.grad = None
+
+    def step(self) -> None:
+        rate, momentum, decay = self.settings.rate, self.settings.momentum, self.settings.decay
+        with torch.no_grad():
+            for place, param in enumerate(self.params):
+                if param.grad is None:
+                    continue
+                move = param.grad.add(param, alpha=decay) if decay else param.grad
+                if momentum and place in self.velocity:
+                    move = self.velocity[place].mul_(momentum).add_(move)
+                elif momentum:
+                    move = self.velocity[place] = move.clone()
+                param.add_(move, alpha=-rate)
+
+
 class _Step:
     """One step of the optimiser along the gradient of a loss."""
 
     def __init__(
         self,
         task: Task,
-        optimiser: torch.optim.Optimizer,
+        optimiser: _Optimiser,
         backward: Backward | None,
         transform_gradient: Callable[[Tree], Tree] | None,
         after_step: Callable[[], None] | None,
     ) -> None:
-        self.params, self.optimiser = task.parameters(), optimiser
-        self.backward, self.transform = backward, transform_gradient
-        self.after_step = after_step
+        self.params = {} if transform_gradient is None else task.parameters()
+        self.optimiser, self.backward = optimiser, backward
+        self.transform, self.after_step = transform_gradient, after_step
 
     def __call__(self, loss: Tensor, y: Tensor) -> None:
         if self.backward is None:
@@ -264,16 +323,14 @@ class _Step:
         else:
             self.backward(loss, y)
         if self.transform is not None:
-            found = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in self._all()}
+            params = self.params.items()
+            found = {n: torch.zeros_like(p) if p.grad is None else p.grad for n, p in params}
             changed = self.transform(found)
-            for name, param in self._all():
+            for name, param in params:
                 param.grad = changed[name]
         self.optimiser.step()
         if self.after_step is not None:
             self.after_step()
-
-    def _all(self) -> list[tuple[str, Tensor]]:
-        return list(self.params.items())
 
 
 def _epoch(data: Batch, size: int, rng: torch.Generator, loss_of: Objective, step: _Step) -> float:

@@ -9,7 +9,10 @@ from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.screening import Screen, malformed, median, norm, size_of
 
 PROBE: Final = 5
-"""Answers that are held back at first, to see which entries most clients send."""
+"""Answers that are held back at first, to see of which entries most are made."""
+
+
+_Form = tuple[tuple[str, tuple[str, ...] | None], ...]
 
 
 class _Held(NamedTuple):
@@ -51,7 +54,7 @@ class Gate:
         self._limit = screen.largest * (norm(self._weights) + 1)
         self._refuse, self._known = refuse, dict(typical)
         self._heard: dict[str, list[float]] = {}
-        self._names: frozenset[str] | None = None
+        self._form: _Form | None = None
 
     @property
     def typical(self) -> dict[str, float]:
@@ -71,7 +74,7 @@ class Gate:
             if held is None:
                 continue
             waiting.append(held)
-            if self._names is None and (len(waiting) < PROBE or self._has_news(waiting)):
+            if self._form is None and (len(waiting) < PROBE or self._has_news(waiting)):
                 continue
             yield from self._decided(waiting)
             waiting = []
@@ -100,10 +103,10 @@ class Gate:
         return any(name not in self._known for held in waiting for name in held.sizes)
 
     def _decided(self, waiting: list[_Held]) -> Iterator[tuple[int, Bundle]]:
-        if waiting and self._names is None:
-            counts = Counter(frozenset(held.content) for held in waiting)
-            self._names = counts.most_common(1)[0][0]
-            for name in self._names - self._known.keys() - {"weights"}:
+        if waiting and self._form is None:
+            counts = Counter(_form(held.content) for held in waiting)
+            self._form = counts.most_common(1)[0][0]
+            for name in dict(self._form).keys() - self._known.keys() - {"weights"}:
                 self._known[name] = median(self._heard[name])
         for held in waiting:
             if why := self._complaint(held):
@@ -112,9 +115,8 @@ class Gate:
                 yield held.client, self._clipped(held.content)
 
     def _complaint(self, held: _Held) -> str | None:
-        assert self._names is not None
-        if held.content.keys() != self._names:
-            return f"it holds {sorted(held.content)}, most others {sorted(self._names)}"
+        if _form(held.content) != self._form:
+            return f"it holds {_words(_form(held.content))}, most others {_words(self._form)}"
         for name, size in held.sizes.items():
             usual = self._known[name]
             if usual and size > self._screen.rise * usual:
@@ -129,3 +131,17 @@ class Gate:
             return content
         weights = tree_of(content, "weights")
         return {**content, "weights": self._screen.clipped(weights, self._weights)}
+
+
+def _form(content: Bundle) -> _Form:
+    """Return which entries there are, and of which names trees are made."""
+    return tuple(
+        (name, tuple(sorted(part)) if isinstance(part, dict) else None)
+        for name, part in sorted(content.items())
+    )
+
+
+def _words(form: _Form | None) -> str:
+    return ", ".join(
+        name if keys is None else f"{name} with {len(keys)} arrays" for name, keys in form or ()
+    )

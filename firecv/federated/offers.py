@@ -1,5 +1,6 @@
 """Models that are offered to a client: which ones, and what they are worth to it."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,39 +51,45 @@ def offered(
     return sorted(chosen)
 
 
-def benefits(task: Task, own: Tree, offers: list[Tree], data: Batch) -> list[float]:
-    """Return what each offer is worth: the loss it saves over its distance; the sum is 1, or 0.
+def benefits(task: Task, first: Tree, offers: Sequence[Tree], data: Batch) -> list[float]:
+    """Return what each offer is worth, the loss it saves over its distance; negative if it harms.
 
     Parameters
     ----------
     task
         The model.
-    own
+    first
         The weights that offers are compared with.
     offers
-        Weights of others.
+        Other weights.
     data
         Samples and labels on which losses are taken.
+
+    Returns
+    -------
+        One number for each offer; their absolute values sum to one, or all are zero.
 
     Examples
     --------
     >>> task = Task(torch.nn.Linear(1, 2, bias=False))
-    >>> own, better, worse = ({"weight": torch.tensor([[0.0], [w]])} for w in (0.0, 1.0, -1.0))
-    >>> benefits(task, own, [better, worse, own], (torch.ones(1, 1), torch.tensor([1])))
-    [1.0, 0.0, 0.0]
+    >>> first, good, bad = ({"weight": torch.tensor([[0.0], [w]])} for w in (0.0, 1.0, -1.0))
+    >>> found = benefits(task, first, [good, bad, first], (torch.ones(1, 1), torch.tensor([1])))
+    >>> [round(value, 3) for value in found]
+    [0.38, -0.62, 0.0]
     """
 
     def loss(weights: Tree) -> float:
         return float(functional.cross_entropy(scores_at(task, weights, data[0]), data[1]))
 
     def worth(offer: Tree) -> float:
-        apart = tree.squared_distance(task.keep_trainable(offer), task.keep_trainable(own))
+        apart = tree.squared_distance(task.keep_trainable(offer), task.keep_trainable(first))
         distance = float(apart.sqrt())
-        return max(0.0, (before - loss(offer)) / distance) if distance else 0.0
+        found = (before - loss(offer)) / distance if distance else 0.0
+        return found if math.isfinite(found) else 0.0
 
-    before = loss(own) if offers else 0.0
+    before = loss(first) if offers else 0.0
     found = [worth(offer) for offer in offers]
-    total = sum(found)
+    total = sum(map(abs, found))
     return [value / total for value in found] if total else found
 
 

@@ -49,7 +49,7 @@ class ClassifierRatio(BaseEstimator):
     clip
         How far probabilities are kept from 0 and 1, so that no weight is infinite.
     cross_fit
-        Folds for `out_of_fold_weights_`; 0 leaves it out, and the time for as many fits.
+        Folds for `out_of_fold_weights_`, no more than rows; 0 saves the time for as many fits.
     random_state
         Seed of the folds.
 
@@ -58,8 +58,9 @@ class ClassifierRatio(BaseEstimator):
     classifier_
         As fitted on all rows; `weights` are its.
     out_of_fold_weights_
-        Weights of the training rows, each by a classifier that was fitted without it. A flexible
-        classifier knows its own training rows by heart and gives them too little weight.
+        Weights of the training rows, each by a classifier that was fitted without it; None without
+        folds. A flexible classifier knows its own training rows by heart and gives them too little
+        weight.
     n_features_in_
         As in scikit-learn.
 
@@ -97,15 +98,17 @@ class ClassifierRatio(BaseEstimator):
         if not 0 < self.clip < 0.5:
             raise ModelError(f"clip is {self.clip!r}; expected a number above 0 and below 0.5")
         n_folds = check_count("cross_fit", self.cross_fit, 0)
+        if n_folds == 1:
+            raise ModelError("cross_fit is 1; expected 0 for no folds, or two folds or more")
         model = _checked(self.classifier)
         rows = np.concatenate([train, target])
         is_target = np.repeat([0, 1], [len(train), len(target)])
         self.classifier_ = _fitted(model, rows, is_target)
         self._odds = len(train) / len(target)
         self.n_features_in_ = train.shape[1]
-        if n_folds:
-            n_folds = min(max(n_folds, 2), len(train), len(target))
-            self.out_of_fold_weights_ = self._out_of_fold(model, rows, is_target, n_folds)
+        n_folds = min(n_folds, len(train), len(target))
+        out_of_fold = self._out_of_fold(model, rows, is_target, n_folds) if n_folds else None
+        self.out_of_fold_weights_ = out_of_fold
         return self
 
     def weights(self, X: ArrayLike) -> Vector:

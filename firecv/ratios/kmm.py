@@ -26,6 +26,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from firecv.errors import DataError, ModelError, NumericalError
+from firecv.ratios.curvature import DenseCurvature, FactoredCurvature
 from firecv.ratios.kernels import (
     Matrix,
     Samples,
@@ -39,7 +40,7 @@ from firecv.ratios.kernels import (
     row_blocks,
     squared_distances,
 )
-from firecv.ratios.matching import DenseCurvature, FactoredCurvature, Matched, solve_program
+from firecv.ratios.matching import Matched, solve_program
 from firecv.ratios.projection import Projection, factorised, left_over
 from firecv.ratios.training_rows import TrainingRows
 from firecv.seeding import derive

@@ -4,8 +4,7 @@ min_w (1/2 w'Kw - kappa'w) / n  subject to  0 <= w <= bound  and  |sum w - n| <=
 
 The sum becomes a variable of its own with two bounds, so all bounds are treated alike, and every
 step is Mehrotra's predictor and corrector (SIAM J. Optimization 1992). A step costs one solve with
-K plus a positive diagonal: a Cholesky factorisation, O(n^3), or O(n r^2) where K = F F' + ridge I
-with F of r columns (Fine and Scheinberg, JMLR 2001). The start is w = 1, which is feasible.
+K plus a positive diagonal, see `firecv.ratios.curvature`. The start is w = 1, which is feasible.
 
 What counts as solved is the KKT residual: the largest amount, over all rows, by which with the
 multipliers found the gradient is not zero, or by which both a multiplier and the room left before
@@ -14,27 +13,21 @@ its bound differ from zero. For a kernel with values of at most one it has no un
 
 import warnings
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
 
-from firecv.errors import FirecvNotice, NumericalError
+from firecv.errors import FirecvNotice
+from firecv.ratios.curvature import Curvature
 
 Vector = NDArray[np.float64]
-Matrix = NDArray[np.float64]
-Solve = Callable[[Vector], Vector]
-
-_potrf, _potrs = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 
 MAX_STEPS = 100
 SHORT_OF_BOUND = 0.995
 SHORTEST = 1e-8
 FLOOR = 1e-14
 """Added to the diagonal of every system, lest rounding make one singular."""
-BLOCK = 1 << 20
-"""Numbers of a factor that are scaled at a time."""
 
 
 class Matched(NamedTuple):
@@ -53,87 +46,6 @@ class Matched(NamedTuple):
     weights: Vector
     kkt_residual: float
     n_steps: int
-
-
-class Curvature(Protocol):
-    """The matrix K / n of the program."""
-
-    def times(self, w: Vector) -> Vector:
-        """Return its product with a vector."""
-        ...
-
-    def solver(self, diagonal: Vector) -> Solve:
-        """Return what solves systems with this matrix plus a positive diagonal."""
-        ...
-
-
-class DenseCurvature:
-    """A matrix that is held in full."""
-
-    def __init__(self, matrix: Matrix) -> None:
-        self._matrix = matrix
-
-    def times(self, w: Vector) -> Vector:
-        """Return the product with a vector."""
-        return self._matrix @ w
-
-    def solver(self, diagonal: Vector) -> Solve:
-        """Return what solves systems with this matrix plus a positive diagonal."""
-        total = self._matrix.copy()
-        total.flat[:: len(total) + 1] += diagonal
-        return _cholesky(total)
-
-
-class FactoredCurvature:
-    """F F' + ridge I.
-
-    Parameters
-    ----------
-    factor
-        F, of shape (n, r).
-    ridge
-        At least zero.
-    matrix
-        What F F' + ridge I stands for, if it is known: products are then taken with it, and the
-        factor serves for the directions of steps only.
-    """
-
-    def __init__(self, factor: Matrix, ridge: float, matrix: Matrix | None = None) -> None:
-        self._factor, self._ridge, self._matrix = factor, ridge, matrix
-
-    def times(self, w: Vector) -> Vector:
-        """Return the product with a vector."""
-        if self._matrix is not None:
-            return self._matrix @ w
-        return self._product(w) + self._ridge * w
-
-    def solver(self, diagonal: Vector) -> Solve:
-        """Return what solves systems with this matrix plus a positive diagonal."""
-        diagonal = diagonal + self._ridge
-        inner = _cholesky(self._gram(1 / np.sqrt(diagonal)))
-
-        def once(right: Vector) -> Vector:
-            return (right - self._factor @ inner(self._factor.T @ (right / diagonal))) / diagonal
-
-        def solve(right: Vector) -> Vector:
-            # Woodbury's formula loses digits where the diagonal is small; one correction by the
-            # remainder brings them back.
-            found = once(right)
-            return found + once(right - diagonal * found - self._product(found))
-
-        return solve
-
-    def _product(self, w: Vector) -> Vector:
-        return self._factor @ (self._factor.T @ w)
-
-    def _gram(self, scale: Vector) -> Matrix:
-        """Return I + F' diag(scale)^2 F, without a second copy of F."""
-        n, rank = self._factor.shape
-        total, size = np.eye(rank), max(BLOCK // max(rank, 1), 1)
-        for start in range(0, n, size):
-            part = self._factor[start : start + size] * scale[start : start + size, None]
-            total += part.T @ part
-        return total
 
 
 def solve_program(
@@ -156,6 +68,7 @@ def solve_program(
 
     Examples
     --------
+    >>> from firecv.ratios.curvature import DenseCurvature
     >>> kappa = np.array([0.0, 0.1, 0.9])
     >>> found = solve_program(
     ...     DenseCurvature(np.eye(3) / 3), kappa, bound=2.0, slack=0.0, tolerance=1e-9
@@ -304,15 +217,3 @@ def _newton(program: _Program, point: _Point, slope: Vector) -> Callable[[Vector
         return _Point(d, -d, below_change, (high_change + above * d) / high, shift)
 
     return towards
-
-
-def _cholesky(matrix: Matrix) -> Solve:
-    """Return what solves systems with a positive definite matrix, which is overwritten."""
-    # The lower triangle in rows is the upper one in columns, LAPACK's order: nothing is copied.
-    factor, info = _potrf(matrix.T, lower=0, overwrite_a=1)
-    if info != 0:
-        raise NumericalError(
-            "the kernel matrix is not positive semidefinite, so that the program has no unique "
-            "least value; give a kernel such as the Gaussian one, or raise the ridge"
-        )
-    return lambda right: _potrs(factor, right, lower=0)[0]

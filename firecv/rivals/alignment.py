@@ -82,7 +82,7 @@ def train_aligned(
         task,
         data,
         settings,
-        derive_torch(seed, "shuffle"),
+        derive_torch(seed, "shuffle", 0),
         optimiser=optimiser,
         objective=objective,
         sample_weight=sample_weight,

@@ -64,7 +64,7 @@ class Pooled:
             task,
             (torch.cat((data[0], x)), torch.cat((data[1], y))),
             settings,
-            derive_torch(seed, "shuffle"),
+            derive_torch(seed, "shuffle", 0),
             sample_weight=weight,
             after_epoch=after_epoch,
         )
@@ -101,7 +101,7 @@ class PooledHalf:
             given = None if sample_weight is None else sample_weight[rows]
             return joint_loss(task, batch, given, next(drawn), share=0.5)
 
-        rng = derive_torch(seed, "shuffle")
+        rng = derive_torch(seed, "shuffle", 0)
         train(task, data, settings, rng, objective=objective, after_epoch=after_epoch)
         return Outcome()
 
@@ -157,7 +157,7 @@ class L2:
             task,
             data,
             replace(settings, decay=decays[best]),
-            derive_torch(seed, "shuffle"),
+            derive_torch(seed, "shuffle", 0),
             sample_weight=sample_weight,
             after_epoch=after_epoch,
         )

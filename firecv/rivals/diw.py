@@ -133,7 +133,7 @@ class WarmStart(NamedTuple):
             if after_epoch is not None:
                 after_epoch(epoch, loss)
 
-        rng = derive_torch(seed, "shuffle")
+        rng = derive_torch(seed, "shuffle", 0)
         train(task, data, settings, rng, objective=objective, after_epoch=switch)
 
 

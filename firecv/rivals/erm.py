@@ -55,7 +55,7 @@ class ERM:
             task,
             data,
             settings,
-            derive_torch(seed, "shuffle"),
+            derive_torch(seed, "shuffle", 0),
             sample_weight=sample_weight,
             after_epoch=after_epoch,
         )

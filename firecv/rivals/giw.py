@@ -195,6 +195,7 @@ def _split_loss(
 
 def _scores(known: Samples, asked: Samples, gamma: float) -> NDArray[np.float64]:
     machine = OneClassSVM(gamma=gamma)  # pyright: ignore[reportArgumentType]
+    machine.random_state = 0  # or it takes a seed from NumPy's global generator, for nothing
     return np.asarray(machine.fit(known).score_samples(asked), np.float64)
 
 

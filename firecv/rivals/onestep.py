@@ -89,7 +89,7 @@ class OneStep:
                 weights = mean_one(weigher.model(x))
             return (weights * losses).mean()
 
-        rng = derive_torch(seed, "shuffle")
+        rng = derive_torch(seed, "shuffle", 0)
         train(task, data, settings, rng, objective=objective, after_epoch=after_epoch)
         weigher.model.eval()
         with torch.no_grad():

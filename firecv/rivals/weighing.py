@@ -113,7 +113,7 @@ def fit_weighted(
         task,
         data,
         settings,
-        derive_torch(seed, "shuffle"),
+        derive_torch(seed, "shuffle", 0),
         sample_weight=_multiplied(task, weights, sample_weight),
         after_epoch=after_epoch,
     )

@@ -63,10 +63,7 @@ def test_same_random_state_same_model(name):
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_global_generators_are_left_alone(name, request):
-    if name == "giw":
-        why = "scikit-learn's one-class machine draws a seed, which it does not use, from NumPy's"
-        request.applymarker(pytest.mark.xfail(reason=why, strict=False))
+def test_global_generators_are_left_alone(name):
     x, y, sites, x_val, y_val = shifted()
     before = global_generators()
     make_classifier(name, **QUICK | {"n_epochs": 1}).fit(

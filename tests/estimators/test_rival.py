@@ -39,7 +39,7 @@ class Watching:
         self, task, data, target, settings, seed, *, sample_weight=None, after_epoch=None
     ) -> Outcome:
         self.calls.append((data, target, settings, seed, sample_weight))
-        rng = derive_torch(seed, "shuffle")
+        rng = derive_torch(seed, "shuffle", 0)
         train(task, data, settings, rng, sample_weight=sample_weight, after_epoch=after_epoch)
         weights = np.arange(1.0, len(data[0]) + 1) if self.weights else None
         return Outcome(weights, {"number": np.float32(2)})
@@ -98,7 +98,7 @@ def test_erm_is_plain_training_on_everything():
         Task(network),
         data,
         Training(4, 16, 0.01),
-        derive_torch(3, "shuffle"),
+        derive_torch(3, "shuffle", 0),
         after_epoch=lambda epoch, loss: losses.append(loss),
     )
     pairs = zip(model.network_.parameters(), network.parameters(), strict=True)

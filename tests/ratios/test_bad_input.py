@@ -7,7 +7,7 @@ from sklearn.exceptions import NotFittedError
 from firecv.errors import DataError, NumericalError
 from firecv.ratios import RATIOS
 from firecv.seeding import derive
-from tests.ratios.test_contract import fitted, make, problem
+from tests.ratios.problems import fitted, make, problem
 
 WITHOUT_KERNEL = {"classifier", "oracle"}
 WITH_FOLDS = {"kliep", "rulsif"}

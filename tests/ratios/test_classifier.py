@@ -61,7 +61,7 @@ def test_a_forest_is_fair_to_rows_out_of_its_folds_only():
 
 def test_without_folds_there_are_no_weights_out_of_them():
     found = ClassifierRatio(cross_fit=0).fit(*samples(20, 20, np.array([1.0])))
-    assert not hasattr(found, "out_of_fold_weights_")
+    assert found.out_of_fold_weights_ is None
 
 
 def test_folds_are_no_more_than_rows():
@@ -94,8 +94,9 @@ def test_a_given_classifier_is_left_as_it_was():
         ({"clip": 0.0}, "clip is 0.0"),
         ({"clip": 0.5}, "clip is 0.5"),
         ({"cross_fit": -1}, "cross_fit is -1"),
+        ({"cross_fit": 1}, "cross_fit is 1"),
     ],
-    ids=["no probabilities", "balanced", "in a pipeline", "no clip", "half", "folds"],
+    ids=["no probabilities", "balanced", "in a pipeline", "no clip", "half", "folds", "one fold"],
 )
 def test_settings_that_would_mislead_are_refused(settings, words):
     with pytest.raises(ModelError, match=words):

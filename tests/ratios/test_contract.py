@@ -8,29 +8,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from firecv.ratios import RATIOS, OracleRatio
-from firecv.seeding import derive
+from firecv.ratios import RATIOS
+from tests.ratios.problems import fitted, log_ratio, make, problem
 
 TRANSDUCTIVE = {"kmm"}
-SHIFT = 0.5
-
-
-def log_ratio(rows):
-    """Return log p_target / p_train of `problem`, which all columns have the same part in."""
-    return SHIFT * np.sum(rows, axis=1) - rows.shape[1] * SHIFT**2 / 2
-
-
-def make(name):
-    return OracleRatio(log_ratio) if name == "oracle" else RATIOS[name]()
-
-
-def problem(n=300, m=200, n_features=3, seed=0):
-    rng = derive(seed, "contract")
-    return rng.normal(size=(n, n_features)), rng.normal(SHIFT, 1, size=(m, n_features))
-
-
-def fitted(name, train, target):
-    return make(name).fit(train, target).weights(train)
 
 
 @pytest.fixture(scope="module")

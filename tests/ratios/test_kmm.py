@@ -9,7 +9,7 @@ from firecv.errors import DataError, ModelError, NumericalError
 from firecv.ratios.kernels import Scaling
 from firecv.ratios.kmm import EXACT, KMM, match
 from firecv.seeding import derive
-from tests.ratios.test_matching import gram, missed
+from tests.ratios.problems import gram, missed
 
 
 def samples(n, m, n_features, shift=0.7, seed=0):

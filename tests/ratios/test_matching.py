@@ -6,9 +6,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from firecv.errors import FirecvNotice, NumericalError
-from firecv.ratios.matching import DenseCurvature, FactoredCurvature, solve_program
+from firecv.errors import FirecvNotice
+from firecv.ratios.curvature import DenseCurvature
+from firecv.ratios.matching import solve_program
 from firecv.seeding import derive
+from tests.ratios.problems import gram, missed
 
 
 def problem(n, m, n_features, shift, seed=0, width=1.5):
@@ -16,32 +18,6 @@ def problem(n, m, n_features, shift, seed=0, width=1.5):
     rng = derive(seed, "matching")
     x, target = rng.normal(size=(n, n_features)), rng.normal(shift, 1, size=(m, n_features))
     return gram(x, x, width) / n, gram(x, target, width).mean(1)
-
-
-def gram(x, y, width):
-    return np.exp(-np.square(x[:, None] - y).sum(-1) / (2 * width**2))
-
-
-def projected(v, bound, low, high):
-    """Return the nearest point with 0 <= w <= bound and low <= sum w <= high, by bisection."""
-    w = v.clip(0, bound)
-    if low <= w.sum() <= high:
-        return w
-    goal = low if w.sum() < low else high
-    below, above = v.min() - bound, v.max()
-    for _ in range(200):
-        middle = (below + above) / 2
-        if (v - middle).clip(0, bound).sum() > goal:
-            below = middle
-        else:
-            above = middle
-    return (v - above).clip(0, bound)
-
-
-def missed(kernel, kappa, w, bound, slack):
-    """Return how far w moves when it steps along the negative gradient and is projected back."""
-    n, step = len(w), w - (kernel @ w - kappa)
-    return np.abs(w - projected(step, bound, n * (1 - slack), n * (1 + slack))).max()
 
 
 def by_scipy(kernel, kappa, bound, slack):
@@ -111,40 +87,6 @@ def test_weights_of_one_are_kept_where_they_solve_it():
         DenseCurvature(kernel), kernel.sum(1), bound=10.0, slack=0.3, tolerance=1e-9
     )
     assert found.weights.tolist() == [1.0] * 30 and found.n_steps == 0
-
-
-@pytest.mark.parametrize("slack", [0.0, 0.9])
-def test_a_factor_does_what_the_matrix_does(slack):
-    factor = derive(0, "factor").normal(size=(60, 4)) / 8
-    kappa = factor @ np.array([0.5, -0.2, 0.1, 0.4])
-    matrix = factor @ factor.T + 1e-3 * np.eye(60)
-    settings = {"bound": 20.0, "slack": slack, "tolerance": 1e-9}
-    dense = solve_program(DenseCurvature(matrix), kappa, **settings)
-    factored = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
-    known = solve_program(FactoredCurvature(factor, 1e-3, matrix), kappa, **settings)
-    np.testing.assert_allclose(factored.weights, dense.weights, atol=1e-6)
-    np.testing.assert_allclose(known.weights, dense.weights, atol=1e-6)
-
-
-def test_blocks_of_a_factor_add_up(monkeypatch):
-    factor = derive(0, "factor").normal(size=(60, 4)) / 8
-    kappa = factor.sum(1) / 4
-    settings = {"bound": 20.0, "slack": 0.5, "tolerance": 1e-9}
-    whole = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
-    monkeypatch.setattr("firecv.ratios.matching.BLOCK", 28)
-    parts = solve_program(FactoredCurvature(factor, 1e-3), kappa, **settings)
-    np.testing.assert_allclose(parts.weights, whole.weights, atol=1e-9)
-
-
-def test_an_indefinite_matrix_is_refused():
-    with pytest.raises(NumericalError, match="not positive semidefinite"):
-        solve_program(
-            DenseCurvature(np.diag([1.0, -1.0])),
-            np.array([0.2, 0.9]),
-            bound=3.0,
-            slack=0.0,
-            tolerance=1e-9,
-        )
 
 
 def test_a_tolerance_below_rounding_is_told_and_the_best_weights_returned():

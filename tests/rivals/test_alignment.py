@@ -53,7 +53,7 @@ def same(one, other):
 
 def plain(settings, seed, weight=None, *, with_norm=False):
     task = Task(network(with_norm=with_norm))
-    train(task, data(), settings, derive_torch(seed, "shuffle"), sample_weight=weight)
+    train(task, data(), settings, derive_torch(seed, "shuffle", 0), sample_weight=weight)
     return task.model
 
 
@@ -97,7 +97,7 @@ def test_training_is_the_plain_loop_with_two_forward_passes(rival, penalty, weig
         Task(model), (x, y), Target(v), settings, 3, sample_weight=weight if weighted else None
     )
     drawn = target_batches(v, 6, derive_torch(3, "target batches"))
-    shuffle = derive_torch(3, "shuffle")
+    shuffle = derive_torch(3, "shuffle", 0)
     for _ in range(2):
         for rows in torch.randperm(len(x), generator=shuffle).split(6):
             scores, source = scores_and_features(other, x[rows])

@@ -37,7 +37,7 @@ def test_half_of_every_step_is_of_v(size):
     task, plain = table_task(), table_task()
     PooledHalf().fit(task, (x, y), target, settings, 1, sample_weight=given)
     drawn = labelled_batches((target.x, target.y), settings, 1)
-    order, seen = derive_torch(1, "shuffle"), set()
+    order, seen = derive_torch(1, "shuffle", 0), set()
     optimiser = torch.optim.Adam(plain.model.parameters(), 0.01)
     for _ in range(4):
         places = torch.arange(90) if size is None else torch.randperm(90, generator=order)

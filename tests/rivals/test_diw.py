@@ -54,7 +54,7 @@ def test_training_is_a_match_and_a_weighted_step_in_turn():
     (x, y), target = table()
     task, given = table_task(), torch.linspace(0.5, 1.5, 90)
     outcome = DIW().fit(task, (x, y), target, SETTINGS, 2, sample_weight=given)
-    plain, order = table_task(), derive_torch(2, "shuffle")
+    plain, order = table_task(), derive_torch(2, "shuffle", 0)
     drawn = labelled_batches((target.x, target.y), SETTINGS, 2)
     optimiser = torch.optim.Adam(plain.model.parameters(), 0.01)
     kept = np.ones(90)

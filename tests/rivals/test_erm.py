@@ -34,7 +34,7 @@ def test_erm_is_the_plain_loop(is_weighted):
     (x, y), _ = table()
     given = torch.linspace(0, 2, len(x)) if is_weighted else None
     task, losses, outcome = fitted(ERM(), given)
-    plain, rng = table_task(), derive_torch(3, "shuffle")
+    plain, rng = table_task(), derive_torch(3, "shuffle", 0)
     optimiser = torch.optim.Adam(plain.model.parameters(), 0.01)
     for _ in range(4):
         for rows in torch.randperm(len(x), generator=rng).split(16):

@@ -53,7 +53,7 @@ def test_training_is_one_step_of_each_in_turn():
     plain = table_task()
     weigher = Weigher(plain, derive_torch(4, "weigher"))
     steps = [torch.optim.Adam(m.parameters(), 0.01) for m in (plain.model, weigher)]
-    order, drawn = derive_torch(4, "shuffle"), derive_torch(4, "target batches")
+    order, drawn = derive_torch(4, "shuffle", 0), derive_torch(4, "target batches")
     drawn = target_batches(target.x, 16, drawn)
     for _ in range(3):
         for rows in torch.randperm(len(x), generator=order).split(16):

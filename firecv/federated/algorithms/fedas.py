@@ -14,8 +14,7 @@ a global model only; nothing of V is seen. A client remembers d numbers.
 
 *Departures*: clients' weights are their shares times t_k / n_k, which is the paper's t_k as long as
 shares are n_k / N. In the authors' code aligning one client changes the model that the next one is
-sent; here every client is sent the server's. The mean is always the weighted mean, since robust
-rules have no use for such weights.
+sent; here every client is sent the server's. A robust rule of combining answers is not heeded.
 """
 
 from dataclasses import dataclass

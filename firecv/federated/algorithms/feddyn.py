@@ -12,9 +12,10 @@ server keeps their mean -h / alpha.
 *Communication*: d up and d down per client and round; nothing of V is seen.
 
 *Departures*: means over clients have the clients' weights where the paper has 1/K, so the fixed
-point is the optimum of the weighted loss; when those weights change, all drifts begin at zero
-again, since the server's is no longer their mean. As in the authors' code the model to judge is the
-mean of the clients heard, "mean", and not the shifted "weights" that are sent.
+point is the optimum of the weighted loss, for which the authors' code has an alpha of its own for
+each client; when those weights change, all drifts begin at zero again, since the server's is no
+longer their mean. As in the authors' code the model to judge is the mean of the clients heard,
+"mean", and not the shifted "weights" that are sent.
 """
 
 from dataclasses import dataclass

@@ -1,21 +1,24 @@
 """FedFomo: each client builds its own model from those of other clients that do it good.
 
-A client is offered models of others; each counts by how much it lowers the loss on samples that the
-client holds out, over its distance. Clients that did good before are offered more often.
+A client is offered models of others; each of them, and its own, counts by how much it lowers the
+loss on samples that the client holds out, over its distance from where the client began last time.
+Clients that did good before are offered more often.
 
 Zhang, Sapra, Fidler, Yeung, Alvarez: Personalized Federated Learning with First Order Model
-Optimization, ICLR 2021, arXiv 2012.08565.
+Optimization, ICLR 2021, arXiv 2012.08565. The details are those of the authors' code.
 
-*Symbols*: M is `n_offered`, epsilon `exploration`; w_n are the "benefits" that a client reports, P
-is the "affinity".
+*Symbols*: M is `n_offered`, epsilon `exploration`; w_n are "benefits", P is the "affinity". Models
+are compared with the "first" weights of a client's last training, which it remembers.
 
-*Communication*: d + M numbers up, at most (M + 1) d down per client and round: the models
-offered, and the mean, from which a client begins that has no model yet. The server keeps d numbers
-for every client, and each client too. Nothing of V is seen.
+*Communication*: d + M numbers up, at most (M + 1) d down per client and round: the models offered,
+and the mean, from which a client begins that has no model yet. The server keeps d numbers for every
+client, and each client 2 d. Nothing of V is seen.
 
-*Departures*: epsilon falls by 5 percent in every round, since the paper gives no schedule that we
-could find; what is drawn for offers does not depend on the seed of the run. The mean of the clients
-heard, always with their shares, is there to judge a global model and is no part of the method.
+*Departures*: distances are Euclidean, where the code has sums of absolute values by default; what
+is added to P is divided by the sum of its absolute values, and not by the absolute value of its
+sum, which may be 0. What is drawn for offers does not depend on the seed of the run. The mean of
+the clients heard is there to judge a global model and is no part of the method; a robust rule of
+combining answers is not heeded.
 """
 
 from dataclasses import dataclass
@@ -36,7 +39,8 @@ from firecv.training import Training, train_from
 from firecv.tree import Tree
 
 SEED: Final = 0
-EXPLORATION_DECAY: Final = 0.95
+LESS_EXPLORATION: Final = 0.05
+"""By how much it falls in every round."""
 MODEL = "model "
 
 
@@ -81,7 +85,7 @@ class FedFomo:
         if others:
             affinity = tree_of(server, "affinity")["entries"][client]
             number = int(number_of(server, "round"))
-            exploration = self.exploration * EXPLORATION_DECAY**number
+            exploration = max(0.0, self.exploration - LESS_EXPLORATION * number)
             rng = derive(SEED, "offers", number, client)
             chosen = offered(affinity, others, self.n_offered, exploration, rng)
             sent |= {f"{MODEL}{k}": server[f"{MODEL}{k}"] for k in chosen}
@@ -91,17 +95,19 @@ class FedFomo:
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return the weights after local training and what others' models were worth."""
-        start = tree_of(memory or server, "weights")
-        draws = derive(SEED, "held out", len(client))  # the same samples in every round
-        held_out, own = held_out_split(client.data, self.held_out_rate, draws)
+        first = tree_of(memory, "first") if memory else tree_of(server, "weights")
+        own = [tree_of(memory, "weights")] if memory else []
         offers = [tree_of(server, name) for name in server if name.startswith(MODEL)]
-        found = benefits(task, start, offers, held_out)
-        if any(found):
-            start = tree.weighted_mean(offers, found)
-        weights = train_from(task, start, own, self.local, rng).weights
+        draws = derive(SEED, "held out", len(client))  # the same samples in every round
+        held_out, data = held_out_split(client.data, self.held_out_rate, draws)
+        found = benefits(task, first, [*own, *offers], held_out)
+        good = [max(0.0, value) for value in found]
+        start = tree.weighted_mean([*own, *offers], good) if any(good) else first
+        weights = train_from(task, start, data, self.local, rng).weights
         values = torch.zeros(self.n_offered, dtype=torch.float64)
-        values[: len(found)] = torch.tensor(found, dtype=torch.float64)
-        return {"weights": weights, "benefits": {"values": values}}, {"weights": weights}
+        values[: len(offers)] = torch.tensor(found[len(own) :], dtype=torch.float64)
+        upload: Bundle = {"weights": weights, "benefits": {"values": values}}
+        return upload, {"weights": weights, "first": start}
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation

@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -13,27 +12,26 @@ from firecv.federated.flower.superlink import (
     LOOPBACK,
     end_processes,
     environment,
-    found_executables,
     free_port,
 )
-
-ROOT = Path(__file__).resolve().parents[3]
+from tests.federated.flower.environment import ROOT, executables
 
 
 class Deployment:
     """Processes of a federation; all of them end with the `with` block."""
 
-    def __init__(self, folder, n_clients, is_secure=False):
+    def __init__(self, folder, n_clients, is_secure=False, configs=None):
         self.folder, self.n_clients, self.is_secure = Path(folder), n_clients, is_secure
-        self.commands = found_executables(None)
+        self.commands = executables()
         self.port, self.processes, self.nodes, self.homes = free_port(), [], {}, []
+        self.configs = configs or {}
         self.keys = self.folder / "certificates"
 
     def __enter__(self):
         if self.is_secure:
             script = ROOT / "examples" / "flower" / "make_certificates.py"
             nodes = str(self.n_clients + 1)  # the last is never registered
-            command = [sys.executable, script, "--folder", self.keys, "--nodes", nodes]
+            command = [self.commands / "python", script, "--folder", self.keys, "--nodes", nodes]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         command = ["flower-superlink", "--host", LOOPBACK, "--port", str(self.port)]
         if self.is_secure:
@@ -92,11 +90,11 @@ class Deployment:
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
         return env
 
-    def start_node(self, k, key=None, extra=""):
+    def start_node(self, k, key=None):
         home = self.folder / f"node-{k}-{len(self.homes)}"
         command = ["flower-supernode", "--superlink", f"{LOOPBACK}:{self.port}"]
         command += ["--host", LOOPBACK, "--port", free_port()]
-        config = f"partition-id={k} num-partitions={self.n_clients} {extra}"
+        config = f"partition-id={k} num-partitions={self.n_clients} {self.configs.get(k, '')}"
         command += ["--node-config", config]
         if self.is_secure:
             command += ["--root-certificates", self.keys / "ca.crt"]

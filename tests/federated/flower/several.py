@@ -18,13 +18,10 @@ app = ServerApp()
 def main(grid, context):
     first = to_job(context.run_config)
     nodes = Nodes(grid, first.timeout)
-    for name, (algorithm, settings, participation) in json.loads(
-        context.run_config["jobs"]
-    ).items():
+    for name, (algorithm, participation) in json.loads(context.run_config["jobs"]).items():
         job = replace(
             first,
             algorithm=to_algorithm(algorithm),
-            settings=first.settings | settings,
             participation=participation,
             checkpoint=f"{first.checkpoint}/{name}",
         )

@@ -1,6 +1,5 @@
 """Runs on Flower's simulation engine."""
 
-import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -11,43 +10,23 @@ import torch
 from firecv.errors import DataError, FederatedError
 from firecv.federated import Client, Plan
 from firecv.federated.flower import Job, save, simulate
-from firecv.federated.flower.app_folder import write_app
-from firecv.federated.flower.description import to_text
 from firecv.federated.flower.outcome import read_history
 from firecv.federated.flower.superlink import CONNECTION, environment, superlink
 from firecv.federated.run import run
 from firecv.fire.validation import as_validation
 from firecv.models import Task, table_mlp
 from tests.federated.flower import toy
-from tests.federated.flower.cases import CASES, SETTINGS
+from tests.federated.flower.cases import CASES
 from tests.federated.flower.environment import ROOT, executables
+from tests.federated.flower.jobs import far, write_several
 
 N, N_ROUNDS = 4, 3
 NAMES = [*CASES, "fedavg of half"]
 
 
 def case(name):
-    """Return algorithm, settings of the problem and participation."""
-    if name == "fedavg of half":
-        return CASES["fedavg"], {}, 0.5
-    return CASES[name], SETTINGS.get(name, {}), 1.0
-
-
-def write_several(folder, job, jobs):
-    """Write an app that runs several jobs, one after the other."""
-    write_app(folder, job)
-    text = json.dumps({n: (to_text(a), s, p) for n, (a, s, p) in jobs.items()})
-    with (folder / "pyproject.toml").open("a") as file:
-        file.write(f"jobs = {json.dumps(text)}\n")
-    (folder / "firecv_run" / "server_app.py").write_text(
-        "from tests.federated.flower.several import app\n\n__all__ = ['app']\n"
-    )
-
-
-def far(found, expected):
-    """Return the largest difference between two trees."""
-    assert found.keys() == expected.keys()
-    return max(float((value - expected[name]).abs().max()) for name, value in found.items())
+    """Return algorithm and participation."""
+    return (CASES["fedavg"], 0.5) if name == "fedavg of half" else (CASES[name], 1.0)
 
 
 @pytest.fixture(scope="module")
@@ -76,10 +55,10 @@ def simulated(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_three_simulated_rounds_are_those_of_the_embedded_engine(name, simulated):
-    algorithm, settings, participation = case(name)
+    algorithm, participation = case(name)
     assert (simulated / "checkpoints" / name).exists(), (simulated / "said").read_text()[-3000:]
     found = read_history(simulated / "checkpoints" / name, algorithm)
-    expected = toy.embedded(algorithm, N, N_ROUNDS, settings, participation)
+    expected = toy.embedded(algorithm, N, N_ROUNDS, {}, participation)
     assert found.state.round == N_ROUNDS and not any(r.failures for r in found.records)
     assert far(found.state.server["weights"], expected.server["weights"]) < 1e-5
     assert found.state.weights == pytest.approx(expected.weights, abs=1e-5)
