@@ -82,13 +82,18 @@ class Cohort:
         return len(self.weights)
 
 
+OPTIONAL = ("judged", "personal", "sees", "sends")
+"""What an algorithm may have beside the contract; one that wraps another passes these on."""
+
+
 class Algorithm(Protocol):
     """A federated algorithm: its client half and its server half.
 
     An algorithm may also have ``sends(server, client) -> Bundle`` if less than the whole server
-    state goes out, ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be
-    judged by weights of its own, ``weighing``, which sets the shares of clients, and
-    ``sees(holder) -> Regime``, what it sees of V.
+    state goes out, ``judged(server) -> Tree`` if the model to judge is not the one that goes out,
+    ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be judged by weights
+    of its own, ``weighing``, which sets the shares of clients, and ``sees(holder) -> Regime``, what
+    it sees of V.
 
     Attributes
     ----------

@@ -23,7 +23,7 @@ import math
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -32,7 +32,7 @@ from scipy.special import log_ndtr, ndtr
 from firecv import tree
 from firecv.errors import DataError, ModelError
 from firecv.federated.bundles import Bundle, tree_of
-from firecv.federated.contract import Algorithm, Client, Cohort
+from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
@@ -40,9 +40,6 @@ from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.seeding import derive_torch
 from firecv.tree import Tree
-
-OPTIONAL: Final = ("judged", "personal", "sees", "sends")
-"""What an algorithm may have beside the contract; the base's own is used."""
 
 
 @dataclass(frozen=True)

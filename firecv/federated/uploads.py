@@ -1,6 +1,6 @@
 """The answers of a round's clients, and their mean."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -73,28 +73,15 @@ class Uploads:
         """Return the answers themselves."""
         return self._answers
 
-    def without(self, name: str, kept: list[Upload], heard: list[int]) -> "Uploads":
-        """Return the same answers without one entry, which goes to a list as they are read.
+    def changed(self, change: Callable[[Upload], Upload]) -> "Uploads":
+        """Return the same answers, each changed as it is read, to be combined by the same rule.
 
         Parameters
         ----------
-        name
-            Of the entry; answers that lack it are passed on.
-        kept
-            Gets answers with this entry alone.
-        heard
-            Gets the number of every client.
+        change
+            Returns what takes the place of an answer.
         """
-
-        def stripped() -> Iterator[Upload]:
-            for answer in self._answers:
-                heard.append(answer.client)
-                content = dict(answer.content)
-                if name in content:
-                    kept.append(answer._replace(content={name: content.pop(name)}))
-                yield answer._replace(content=content)
-
-        return Uploads(stripped(), self._rule)
+        return Uploads(map(change, self._answers), self._rule)
 
     def mean(self) -> Average:
         """Return the mean of every entry, weighted by the clients' shares.

@@ -80,7 +80,7 @@ def test_images_are_learned_in_single_precision(name):
     model.fit(x.astype(np.float32), y, fragments=halves, X_val=x_val, y_val=y_val)
     assert next(model.network_.parameters()).dtype == torch.float32
     assert model.regime_ == METHODS[name].most
-    assert model.score(x, y) > 0.5  # by chance 1/3
+    assert model.score(x, y) > 0.4  # by chance 1/3
 
 
 @pytest.mark.parametrize("name", METHODS)

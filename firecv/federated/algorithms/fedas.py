@@ -14,7 +14,7 @@ a global model only; nothing of V is seen. A client remembers d numbers.
 
 *Departures*: clients' weights are their shares times t_k / n_k, which is the paper's t_k as long as
 shares are n_k / N. In the authors' code aligning one client changes the model that the next one is
-sent; here every client is sent the server's. A robust rule of combining answers is not heeded.
+sent; here every client is sent the server's.
 """
 
 from dataclasses import dataclass
@@ -72,7 +72,7 @@ class FedAS:
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the clients' weights, each with its information."""
-        return {"weights": Uploads(map(_informed, uploads)).mean().trees["weights"]}
+        return {"weights": uploads.changed(_informed).mean().trees["weights"]}
 
     def personal(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator

@@ -93,9 +93,13 @@ class FedCFA:
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the clients' weights and all averages that they sent."""
-        kept: list[Upload] = []
-        mean = uploads.without("groups", kept, []).mean().trees["weights"]
-        groups = [tree_of(upload.content, "groups") for upload in kept]
+        groups: list[Tree] = []
+
+        def set_aside(upload: Upload) -> Upload:
+            groups.append(tree_of(upload.content, "groups"))
+            return upload._replace(content={"weights": upload.content["weights"]})
+
+        mean = uploads.changed(set_aside).mean().trees["weights"]
         averages = {name: torch.cat([part[name] for part in groups]) for name in ("x", "y")}
         return {"weights": mean, "averages": averages}
 

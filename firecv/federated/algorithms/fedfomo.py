@@ -17,8 +17,7 @@ client, and each client 2 d. Nothing of V is seen.
 *Departures*: distances are Euclidean, where the code has sums of absolute values by default; what
 is added to P is divided by the sum of its absolute values, and not by the absolute value of its
 sum, which may be 0. What is drawn for offers does not depend on the seed of the run. The mean of
-the clients heard is there to judge a global model and is no part of the method; a robust rule of
-combining answers is not heeded.
+the clients heard is there to judge a global model and is no part of the method.
 """
 
 from dataclasses import dataclass
@@ -127,7 +126,7 @@ class FedFomo:
                 affinity[k, int(name.removeprefix(MODEL))] += value
             return upload._replace(content={"weights": content["weights"]})
 
-        mean = Uploads(map(keep, uploads)).mean().trees["weights"]
+        mean = uploads.changed(keep).mean().trees["weights"]
         number = float(cohort.round)
         return {"weights": mean, "affinity": {"entries": affinity}, "round": number, **kept}
 

@@ -173,7 +173,14 @@ class Fire:
         """Return the mean of the weights and, at refreshes, I_G."""
         aside: list[Upload] = []
         heard: list[int] = []
-        weights = uploads.without("fisher", aside, heard).mean().trees["weights"]
+
+        def set_aside(upload: Upload) -> Upload:
+            heard.append(upload.client)
+            if "fisher" in upload.content:
+                aside.append(upload)
+            return upload._replace(content={"weights": upload.content["weights"]})
+
+        weights = uploads.changed(set_aside).mean().trees["weights"]
         new: Bundle = {**server, "weights": weights, "round": float(cohort.round)}
         if not self._keeps_fisher:
             return new

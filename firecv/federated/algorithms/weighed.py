@@ -1,13 +1,12 @@
 """Any algorithm with FIRE's weights of clients: FedProx, SCAFFOLD, FedDyn or MOON plus `weigh`."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
 
 from firecv.federated.bundles import Bundle
-from firecv.federated.contract import Algorithm, Client, Cohort
+from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
 from firecv.federated.uploads import Uploads
 from firecv.federated.weighing import Weigher, Weighing
 from firecv.fire.validation import Validation
@@ -46,10 +45,11 @@ class Weighed:
         require("unlabelled", holder.regime, "weighing clients on the server")
         return self.base.init(task, holder)
 
-    def sends(self, server: Bundle, client: int) -> Bundle:
-        """Return what the algorithm sends."""
-        sends: Callable[[Bundle, int], Bundle] | None = getattr(self.base, "sends", None)
-        return server if sends is None else sends(server, client)
+    def __getattr__(self, name: str) -> object:
+        """Return what the base has beside the contract."""
+        if name in OPTIONAL:
+            return getattr(self.base, name)
+        raise AttributeError(name)
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
