@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedDyn
 from firecv.federated.algorithms.weighed import Weighed, label_of
 from firecv.federated.weighing import Weighed as Found
 from firecv.fire.validation import Validation, as_validation
-from tests.federated.quadratics import EXACT, QuadraticTask, optimum, quadratics
+from tests.federated.quadratics import QUICK, QuadraticTask, optimum, quadratics
 
 SHARES = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 
@@ -36,25 +38,24 @@ def error(base, weighing, n_rounds):
     fleet = LocalFleet(algorithm, task, clients, seed=0)
     for done in rounds(Plan(algorithm, task, holder), fleet, n_rounds):
         assert not done.failures, done.failures
-    found = done.state.server["weights"]["t"]
+    judged = getattr(algorithm, "judged", lambda server: server["weights"])
+    found = judged(done.state.server)["t"]
     return float((found - optimum(clients, list(weighing.weights))).abs().max())
 
 
-@pytest.mark.parametrize("first", [1, 30], ids=["from the start", "later"])
-@pytest.mark.parametrize("base", [SCAFFOLD(EXACT)], ids=["scaffold"])
+@pytest.mark.parametrize("first", [1, 20], ids=["from the start", "later"])
+@pytest.mark.parametrize("base", [SCAFFOLD(QUICK)], ids=["scaffold"])
 def test_the_weighted_optimum_is_reached_with_weights_that_are_not_uniform(base, first):
-    assert error(base, Fixed(first), 200) < 1e-9
+    assert error(base, Fixed(first), 120) < 1e-9
 
 
 def test_fedavg_misses_the_weighted_optimum():
-    assert error(FedAvg(EXACT), Fixed(), 60) > 0.05
+    assert error(FedAvg(QUICK), Fixed(), 60) > 0.05
 
 
 def test_feddyn_reaches_the_weighted_optimum():
-    from dataclasses import replace
-
-    base = FedDyn(local=replace(EXACT, n_epochs=60))
-    assert error(base, Fixed(), 150) < 0.02 * error(FedAvg(EXACT), Fixed(), 60)
+    base = FedDyn(local=replace(QUICK, n_epochs=30), strength=1.0)
+    assert error(base, Fixed(), 60) < 1e-6
 
 
 def test_labels_name_both():

@@ -1,0 +1,1 @@
+"""A federation of sites that train one classifier."""
