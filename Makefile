@@ -8,6 +8,7 @@ BIN := .venv/bin
 INSTALLED := .venv/.installed
 BENCH_BIN := .venv-bench/bin
 BENCH_INSTALLED := .venv-bench/.installed
+RATIOS_INSTALLED := .venv-ratios/.installed
 # Two test processes on two cores: more threads than that only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TORCH_PIN := from importlib.metadata import version; print("torch==" + version("torch"))
@@ -35,17 +36,19 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(BENCH_INSTALLED) $(INSTALLED) ## Measure speed: Fishers beside other libraries, steps, data
+bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
 	$(BENCH_BIN)/python benchmarks/fisher.py
 	$(BIN)/python benchmarks/fire.py
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/shift_test.py
+	$(BIN)/python benchmarks/ratios.py
+	$(BIN)/python benchmarks/weigh.py
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --site-dir site
 
 clean: ## Remove environments, the built site, build artefacts and caches
-	rm -rf .venv .venv-bench site build dist *.egg-info
+	rm -rf .venv .venv-* site build dist *.egg-info
 	rm -rf .pytest_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -64,4 +67,10 @@ $(BENCH_INSTALLED): pyproject.toml benchmarks/requirements.txt
 	$(BENCH_BIN)/python -c '$(TORCH_PIN)' > .venv-bench/constraints.txt
 	$(BENCH_BIN)/python -m pip install -c .venv-bench/constraints.txt \
 		-r benchmarks/requirements.txt -e .
+	touch $@
+
+# Other libraries of density ratios, one of which needs TensorFlow.
+$(RATIOS_INSTALLED): benchmarks/requirements-ratios.txt
+	$(PYTHON) -m venv .venv-ratios
+	.venv-ratios/bin/python -m pip install -r benchmarks/requirements-ratios.txt
 	touch $@
