@@ -88,7 +88,9 @@ def make_server(
     signer = authority_key.public_key()
     builder = (
         certificate_of(name, authority.subject, key.public_key(), days)
-        .add_extension(x509.SubjectAlternativeName([general_name(h) for h in hosts]), critical=False)
+        .add_extension(
+            x509.SubjectAlternativeName([general_name(h) for h in hosts]), critical=False
+        )
         .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
         .add_extension(usage(signs_certificates=False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([x509.OID_SERVER_AUTH]), critical=False)

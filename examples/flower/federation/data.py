@@ -59,9 +59,7 @@ def load_sets(settings: Settings) -> dict[str, tuple[Tensor, Tensor]]:
     return {"test": made_up(500, shift=1, settings=settings, name="test")}
 
 
-def made_up(
-    n: int, shift: float, settings: Settings, name: str = "site"
-) -> tuple[Tensor, Tensor]:
+def made_up(n: int, shift: float, settings: Settings, name: str = "site") -> tuple[Tensor, Tensor]:
     """Return points of some classes around centres, moved by `shift`, to try things out."""
     n_features, n_classes = settings["n_features"], settings["n_classes"]
     centres = torch.randn(n_classes, n_features, generator=derive_torch(0, "centres"))

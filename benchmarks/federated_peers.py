@@ -1,0 +1,197 @@
+"""Rounds of FedAvg by FedLab and Flower, each run in the environment that has them.
+
+Started by ``federated.py`` with the other environment's Python, the name of one library and a
+folder with the clients' data, the initial weights and the settings. Every line of standard input
+asks for one round more; every line of standard output is the answer to it, as JSON. The weights
+after the first round go to the folder. Nothing of firecv is imported.
+
+Seconds are CPU time of the round alone: of this process for FedLab, which has no other, and of this
+process and all below it for Flower, whose clients and whose Ray run in processes of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+class Problem(NamedTuple):
+    """The clients and how they train, as ``federated.py`` has written them."""
+
+    folder: Path
+    widths: list[int]
+    n_clients: int
+    batch_size: int
+    rate: float
+
+    @classmethod
+    def read(cls, folder: Path) -> Problem:
+        """Return the problem in a folder."""
+        return cls(folder, **json.loads((folder / "settings.json").read_text()))
+
+    def client(self, k: int) -> tuple[Tensor, Tensor]:
+        """Return the samples and labels of one client; the file is not read as a whole."""
+        arrays = (self.array(name, mmap_mode="r")[k] for name in ("x", "y"))
+        x, y = (torch.from_numpy(np.array(rows)) for rows in arrays)
+        return x, y
+
+    def model(self) -> nn.Module:
+        """Return the network at its initial weights."""
+        layers: list[nn.Module] = []
+        for n_inputs, n_outputs in zip(self.widths[:-1], self.widths[1:], strict=True):
+            layers += [nn.Linear(n_inputs, n_outputs), nn.ReLU()]
+        network = nn.Sequential(*layers[:-1])
+        initial = torch.from_numpy(self.array("initial"))
+        nn.utils.vector_to_parameters(initial, network.parameters())
+        return network
+
+    def array(self, name: str, mmap_mode: Any = None) -> Any:
+        """Return an array of the folder."""
+        return np.load(self.folder / f"{name}.npy", mmap_mode=mmap_mode, allow_pickle=False)
+
+
+Round = Callable[[], tuple[float, Tensor]]
+"""Computes one round more and returns its CPU seconds and all weights in one vector."""
+
+
+def by_fedlab(given: Problem, answer: Callable[[Round], None]) -> None:
+    """Answer with rounds of FedLab's serial trainer, as its standalone pipeline runs them."""
+    # FedLab's data sets import torchvision, of a build that may not go with this torch; none is used.
+    for name in ("torchvision", "torchvision.transforms", "torchvision.datasets"):
+        sys.modules[name] = types.ModuleType(name)
+    sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
+    from fedlab.contrib.algorithm.fedavg import FedAvgSerialClientTrainer, FedAvgServerHandler
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Clients:
+        """All clients in memory, with loaders as FedLab's own data sets make them."""
+
+        def __init__(self) -> None:
+            self.parts = [TensorDataset(*given.client(k)) for k in range(given.n_clients)]
+
+        def get_dataloader(self, client: int, batch_size: int) -> Any:
+            return DataLoader(self.parts[client], batch_size=batch_size)
+
+    model = given.model()
+    handler = FedAvgServerHandler(model, global_round=sys.maxsize, sample_ratio=1.0)
+    handler.num_clients = given.n_clients
+    trainer = FedAvgSerialClientTrainer(model, given.n_clients)
+    trainer.setup_dataset(Clients())
+    trainer.setup_optim(epochs=1, batch_size=given.batch_size, lr=given.rate)
+
+    def one_round() -> tuple[float, Tensor]:
+        start = time.process_time()
+        trainer.local_process(handler.downlink_package, handler.sample_clients())
+        for upload in trainer.uplink_package:
+            handler.load(upload)
+        return time.process_time() - start, handler.model_parameters
+
+    answer(one_round)
+
+
+def by_flower(given: Problem, answer: Callable[[Round], None]) -> None:
+    """Answer with rounds of Flower's simulation, one client at a time."""
+    from flwr.app import ArrayRecord, Context, Message, MetricRecord, RecordDict
+    from flwr.clientapp import ClientApp
+    from flwr.serverapp import Grid, ServerApp
+    from flwr.serverapp.strategy import FedAvg
+    from flwr.simulation import run_simulation
+
+    client, server = ClientApp(), ServerApp()
+
+    @client.train()
+    def train(message: Message, context: Context) -> Message:
+        torch.set_num_threads(1)
+        model = given.model()
+        model.load_state_dict(message.content["arrays"].to_torch_state_dict())
+        x, y = given.client(int(context.node_config["partition-id"]))
+        optimiser = torch.optim.SGD(model.parameters(), given.rate)
+        for rows in torch.arange(len(x)).split(given.batch_size):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
+            optimiser.step()
+        found = RecordDict(
+            {
+                "arrays": ArrayRecord(model.state_dict()),
+                "metrics": MetricRecord({"num-examples": len(x)}),
+            }
+        )
+        return Message(found, reply_to=message)
+
+    @server.main()
+    def main(grid: Grid, context: Context) -> None:
+        strategy = FedAvg(fraction_evaluate=0.0, min_available_nodes=given.n_clients)
+        arrays = ArrayRecord(given.model().state_dict())
+
+        def one_round() -> tuple[float, Tensor]:
+            nonlocal arrays
+            start = tree_seconds()
+            arrays = strategy.start(grid, arrays, num_rounds=1).arrays
+            seconds = tree_seconds() - start
+            return seconds, torch.cat([v.flatten() for v in arrays.to_torch_state_dict().values()])
+
+        answer(one_round)
+
+    resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
+    run_simulation(
+        server, client, given.n_clients, backend_config=resources | {"init_args": {"num_cpus": 1}}
+    )
+
+
+def tree_seconds() -> float:
+    """Return the CPU seconds of this process and all below it, those that have ended included."""
+    parents: dict[int, int] = {}
+    ticks: dict[int, int] = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = path.read_text().rpartition(")")[2].split()
+            parents[int(path.parent.name)] = int(fields[1])
+            ticks[int(path.parent.name)] = sum(map(int, fields[11:15]))
+    return sum(ticks[pid] for pid in ticks if os.getpid() in lineage(pid, parents)) / TICKS
+
+
+def lineage(pid: int, parents: dict[int, int]) -> Iterator[int]:
+    """Yield a process, its parent and so on."""
+    while pid in parents:
+        yield pid
+        pid = parents[pid]
+
+
+LIBRARIES = {"fedlab": by_fedlab, "flower": by_flower}
+
+
+def serve(library: str, folder: Path) -> None:
+    """Answer until there are no more requests."""
+    torch.set_num_threads(1)
+    replies = sys.stdout
+
+    def answer(one_round: Round) -> None:
+        for _ in sys.stdin:
+            seconds, weights = one_round()
+            if not (path := folder / f"{library}.npy").exists():
+                np.save(path, weights.numpy(), allow_pickle=False)
+            print(json.dumps({"seconds": seconds}), file=replies, flush=True)
+
+    with contextlib.redirect_stdout(sys.stderr):  # libraries print on standard output
+        try:
+            LIBRARIES[library](Problem.read(folder), answer)
+        except Exception as error:  # the benchmark says what went wrong and goes on
+            reply = {"error": f"{type(error).__name__}: {error}"}
+            print(json.dumps(reply), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], Path(sys.argv[2]))
