@@ -69,7 +69,7 @@ Round = Callable[[], tuple[float, Tensor]]
 
 def by_fedlab(given: Problem, answer: Callable[[Round], None]) -> None:
     """Answer with rounds of FedLab's serial trainer, as its standalone pipeline runs them."""
-    # FedLab's data sets import torchvision, of a build that may not go with this torch; none is used.
+    # FedLab's data sets, unused here, import torchvision, whose build may not go with this torch.
     for name in ("torchvision", "torchvision.transforms", "torchvision.datasets"):
         sys.modules[name] = types.ModuleType(name)
     sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]

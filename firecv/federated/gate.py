@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from firecv.federated.bundles import Bundle, tree_of
+from firecv.federated.fleet import REPORT
 from firecv.federated.screening import Screen, malformed, median, norm, size_of
+from firecv.tree import Tree
 
 PROBE: Final = 5
 """Answers that are held back at first, to see of which entries most are made."""
@@ -134,11 +136,17 @@ class Gate:
 
 
 def _form(content: Bundle) -> _Form:
-    """Return which entries there are, and of which names trees are made."""
+    """Return which entries there are, and of which arrays trees are made, of reports exactly."""
     return tuple(
-        (name, tuple(sorted(part)) if isinstance(part, dict) else None)
+        (name, tuple(sorted(_arrays(name, part))) if isinstance(part, dict) else None)
         for name, part in sorted(content.items())
     )
+
+
+def _arrays(name: str, part: Tree) -> list[str]:
+    if not name.startswith(REPORT):
+        return list(part)
+    return [f"{key} {tuple(value.shape)}" for key, value in part.items()]
 
 
 def _words(form: _Form | None) -> str:

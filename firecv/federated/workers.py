@@ -19,6 +19,8 @@ from firecv.models import Task
 
 PATIENCE: Final = 5.0
 """Seconds that a process is given to end by itself."""
+TRIES: Final = 3
+"""How often a process that is killed before it is ready is started again."""
 LONGEST: Final = 3600.0
 """Seconds after which a wait looks around, where there is no time limit."""
 
@@ -84,6 +86,7 @@ class Worker:
         self._given = (self.inbox, self._outbox, broadcast, algorithm, task, clients, seed)
         self._is_started = self._is_ready = False
         self._deadline = float("inf")
+        self._n_killed = 0
         self._at: tuple[int, int] | None = None
 
     def start(self) -> None:
@@ -125,6 +128,11 @@ class Worker:
         except (EOFError, OSError):
             self._process.join(PATIENCE)
             code = self._process.exitcode
+            if self._at is None and code is not None and code < 0 and self._n_killed < TRIES:
+                self._n_killed += 1
+                self._kill()
+                self.start()
+                return None
             if self._at is None:
                 raise FederatedError(
                     f"a process for clients ended with code {code} before it was ready; what it "
@@ -133,7 +141,7 @@ class Worker:
                 ) from None
             return self.lost(f"its process died with code {code}")
         if done is None or self._at is None:
-            self._is_ready = True
+            self._is_ready, self._n_killed = True, 0
             return None
         (place, client), self._at, self._deadline = self._at, None, float("inf")
         if isinstance(done.answer, str):

@@ -98,6 +98,15 @@ def test_trees_are_made_of_what_those_of_most_are_made_of(odd):
     assert [k for k, _ in round_(answers)] == [k for k in range(8) if k != odd]
 
 
+def test_reports_are_alike_in_shape_and_other_trees_need_not_be():
+    def with_report(n, other):
+        return answer(**{"report/means": {"m": torch.ones(n)}, "images": {"x": torch.ones(other)}})
+
+    round_ = Round()
+    answers = [(k, with_report(2 if k == 1 else 3, k + 1)) for k in range(6)]
+    assert [k for k, _ in round_(answers)] == [0, 2, 3, 4, 5]
+
+
 def test_of_two_the_larger_is_the_odd_one():
     round_ = Round()
     assert [k for k, _ in round_([(0, answer(1e9)), (1, answer(1.0))])] == [1]

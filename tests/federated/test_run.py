@@ -45,7 +45,7 @@ def test_a_run_is_its_rounds(name):
     fleet = LocalFleet(plan.algorithm, plan.task, clients(has_test=True), plan.seed)
     *_, done = rounds(plan, fleet, 4)
     assert same(history.state.server, done.state.server)
-    assert history.state == done.state or history.state.weights == done.state.weights
+    assert replace(history.state, server={}) == replace(done.state, server={})
     assert [record.round for record in history.records] == [0, 1, 2, 3, 4]
     assert history.records[-1].clients == done.clients
     assert history.records[-1].bytes_up == done.bytes_up

@@ -60,4 +60,4 @@ def write_app(folder: Path, job: Job) -> None:
 
 def _toml(value: Value) -> str:
     """Return a value as TOML, whose strings, numbers and truths are those of JSON."""
-    return json.dumps(value)
+    return json.dumps(value, ensure_ascii=False)  # TOML knows no pairs of surrogates

@@ -2,7 +2,7 @@
 
 What it remembers lives in Flower's context, which lasts as long as a Flower run; a client that is
 to remember across Flower runs, so that a run can be resumed, has a folder of its own for it, named
-as ``memory-folder`` in the SuperNode's configuration (or the run's, where all run on one machine).
+as ``memory-folder`` in the SuperNode's configuration.
 """
 
 import json
@@ -136,9 +136,9 @@ def _task(problem: Problem, settings: str) -> Task:
     return problem.load_task(json.loads(settings))
 
 
-def _folder(context: Context, request: Request) -> Path | None:
-    key = "memory-folder"
-    root = context.node_config.get(key) or context.run_config.get(key)
+def _file(context: Context, request: Request) -> Path | None:
+    """Return the file that this client remembers in; None if Flower's context does."""
+    root = context.node_config.get("memory-folder") or to_job(context.run_config).memory_folder
     if not root:
         return None
     return Path(str(root)) / f"session-{request.session}" / f"client-{request.client}"
@@ -146,9 +146,9 @@ def _folder(context: Context, request: Request) -> Path | None:
 
 def _recall(context: Context, request: Request) -> Memory:
     """Return what this client remembers of this session."""
-    folder = _folder(context, request)
-    if folder is not None:
-        return read(folder)
+    file = _file(context, request)
+    if file is not None:
+        return read(file)
     kept = context.state.config_records.get(MEMORY)
     if kept is None or kept["session"] != request.session:
         return Memory()
@@ -156,8 +156,8 @@ def _recall(context: Context, request: Request) -> Memory:
 
 
 def _remember(context: Context, request: Request, memory: Memory) -> None:
-    folder = _folder(context, request)
-    if folder is not None:
-        write(folder, memory)
+    file = _file(context, request)
+    if file is not None:
+        write(file, memory)
         return
     context.state[MEMORY] = ConfigRecord({"session": request.session, "memory": to_bytes(memory)})

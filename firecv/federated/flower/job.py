@@ -40,6 +40,9 @@ class Job:
     checkpoint
         Folder on the server's machine for what is known after every round; a run that finds one
         goes on from there. None for no such folder.
+    memory_folder
+        Folder for what clients remember, where all run on one machine; otherwise every node is
+        started with one of its own. None lets them remember as long as a Flower run lasts.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class Job:
     every: int = 1
     timeout: float = TIMEOUT
     checkpoint: str | None = None
+    memory_folder: str | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers that `Plan` does not check."""
@@ -87,6 +91,7 @@ def to_config(job: Job) -> dict[str, Value]:
         "screen": to_text(job.screen),
         "timeout": float(job.timeout),
         "checkpoint": job.checkpoint or "",
+        "memory-folder": job.memory_folder or "",
     }
 
 
@@ -103,6 +108,7 @@ def to_job(config: Mapping[str, Value]) -> Job:
     if "screen" in config:
         values["screen"] = to_settings(str(config["screen"]), Screen)
     values["checkpoint"] = config.get("checkpoint") or None
+    values["memory_folder"] = config.get("memory-folder") or None
     for key in ("participation", "timeout"):  # Flower reads 1.0 as a whole number in some places
         if key in values:
             values[key] = float(cast("float", values[key]))

@@ -30,7 +30,6 @@ def simulate(
     n_clients: int,
     *,
     n_processes: int = 1,
-    executables: str | Path | None = None,
     limit: float = DAY,
 ) -> History:
     """Return what a job has learned on Flower's simulation engine.
@@ -41,25 +40,23 @@ def simulate(
     Parameters
     ----------
     job
-        What to run; the module with its data is imported from this folder or from PYTHONPATH.
+        What to run; the module with its data is imported from this folder or from PYTHONPATH. A job
+        whose checkpoint holds rounds goes on from there.
     n_clients
         Number of clients.
     n_processes
         Clients that are computed at the same time, on one core each.
-    executables
-        Folder with Flower's commands; by default where this Python is. The environment there needs
-        firecv too.
     limit
         Seconds after which the run is given up; what its checkpoint holds stays.
     """
     if n_clients < 1 or n_processes < 1:
         raise DataError(f"expected at least one client and process, got {n_clients}, {n_processes}")
-    commands = found_executables(executables)
+    commands = found_executables()
     work = Path(tempfile.mkdtemp(prefix="firecv-"))
     try:
         folder = Path(job.checkpoint or work / "checkpoint")
         Path(folder, ENDED).unlink(missing_ok=True)
-        write_app(work / "app", replace(job, checkpoint=str(folder.resolve())))
+        write_app(work / "app", _at(job, folder.resolve()))
         env = environment(work / "home", commands) | {"RAY_TMPDIR": str(work)}
         resources = f"client-resources-num-cpus=1 init-args-num-cpus={n_processes}"
         command = [str(commands / "flwr"), "run", str(work / "app"), CONNECTION, "--stream"]
@@ -71,6 +68,15 @@ def simulate(
         return read_history(folder, job.algorithm)
     finally:
         shutil.rmtree(work, ignore_errors=True)
+
+
+def _at(job: Job, folder: Path) -> Job:
+    """Return a job with this checkpoint, and with clients' memories in it, as a resumed run needs.
+
+    Flower itself lets clients remember no longer than until the end of a run.
+    """
+    memories = job.memory_folder or str(folder / "memories")
+    return replace(job, checkpoint=str(folder), memory_folder=memories)
 
 
 def _said(command: Sequence[str], env: Mapping[str, str], limit: float) -> str:

@@ -22,6 +22,7 @@ QUIET: Final = {
     "RAY_USAGE_STATS_ENABLED": "0",
 }
 CONNECTION: Final = "own"
+COMMANDS: Final = ("flwr", "flower-superlink")
 STARTUP, SHUTDOWN = 60.0, 30.0
 """Seconds to wait for a SuperLink to begin and to end."""
 
@@ -46,14 +47,13 @@ def environment(home: Path, executables: Path) -> dict[str, str]:
     }
 
 
-def found_executables(given: str | Path | None) -> Path:
-    """Return the folder with Flower's commands; by default where this Python is."""
-    folder = Path(sys.executable).parent if given is None else Path(given)
-    lacking = [name for name in ("flwr", "flower-superlink") if not (folder / name).exists()]
-    if lacking:
+def found_executables() -> Path:
+    """Return the folder with Flower's commands, which is where this Python is."""
+    folder = Path(sys.executable).parent
+    if lacking := [name for name in COMMANDS if not (folder / name).exists()]:
         raise FederatedError(
             f"there is no {' and no '.join(lacking)} in {folder}; run pip install "
-            f"'firecv[federated]', or name the folder of an environment that has Flower and firecv"
+            f"'firecv[federated]'"
         )
     return folder
 

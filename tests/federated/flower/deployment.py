@@ -12,9 +12,10 @@ from firecv.federated.flower.superlink import (
     LOOPBACK,
     end_processes,
     environment,
+    found_executables,
     free_port,
 )
-from tests.federated.flower.environment import ROOT, executables
+from tests.federated.flower.root import ROOT
 
 
 class Deployment:
@@ -22,7 +23,7 @@ class Deployment:
 
     def __init__(self, folder, n_clients, is_secure=False, configs=None):
         self.folder, self.n_clients, self.is_secure = Path(folder), n_clients, is_secure
-        self.commands = executables()
+        self.commands = found_executables()
         self.port, self.processes, self.nodes, self.homes = free_port(), [], {}, []
         self.configs = configs or {}
         self.keys = self.folder / "certificates"

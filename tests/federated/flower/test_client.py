@@ -2,9 +2,6 @@
 
 import pytest
 import torch
-
-pytest.importorskip("flwr")
-
 from flwr.app import Message
 
 from firecv.federated.flower.client import client_app

@@ -7,8 +7,9 @@ import tomllib
 import pytest
 
 from firecv.federated.flower.job import plan_of, to_job
+from firecv.federated.flower.superlink import found_executables
 from firecv.federated.run import run
-from tests.federated.flower.environment import ROOT, executables
+from tests.federated.flower.root import ROOT
 
 FOLDER = ROOT / "examples" / "flower"
 
@@ -44,7 +45,6 @@ def test_a_folder_of_tables_takes_the_place_of_made_up_points(problem, tmp_path)
 
 
 def test_the_halves_are_where_the_project_says(problem):
-    pytest.importorskip("flwr")
     from importlib import import_module
 
     for path in config()["components"].values():
@@ -52,9 +52,10 @@ def test_the_halves_are_where_the_project_says(problem):
         assert hasattr(import_module(module), name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["flwr", "flower-superlink", "flower-supernode"])
 def test_the_readme_names_options_that_exist(command):
-    commands = executables()
+    commands = found_executables()
     text = (FOLDER / "README.md").read_text("utf-8").replace("\\\n", " ")
     lines = [line.strip() for line in text.splitlines() if line.strip().startswith(command + " ")]
     assert lines
@@ -71,8 +72,9 @@ def test_the_readme_names_options_that_exist(command):
     assert not {option for option in options if option not in help_text}
 
 
+@pytest.mark.slow
 def test_certificates_are_made_once_and_their_keys_are_secret(tmp_path):
-    command = [str(executables() / "python"), str(FOLDER / "make_certificates.py")]
+    command = [str(found_executables() / "python"), str(FOLDER / "make_certificates.py")]
     command += ["--folder", str(tmp_path), "--host", "127.0.0.1", "--host", "a.example"]
     subprocess.run(command, check=True, capture_output=True)
     for name in ("ca.key", "server.key", "node-0", "node-1"):

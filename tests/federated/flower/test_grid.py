@@ -2,9 +2,6 @@
 
 import pytest
 import torch
-
-pytest.importorskip("flwr")
-
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
 from firecv.federated import LocalFleet, Plan, rounds

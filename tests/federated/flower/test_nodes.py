@@ -3,9 +3,6 @@
 import time
 
 import pytest
-
-pytest.importorskip("flwr")
-
 from flwr.app import Error, Message, MetricRecord, RecordDict
 from flwr.common.constant import ErrorCode
 

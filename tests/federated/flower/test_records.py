@@ -4,13 +4,10 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-
-pytest.importorskip("flwr")
-
 from flwr.app import ConfigRecord, MetricRecord, RecordDict
 from flwr.common.serde import recorddict_from_proto, recorddict_to_proto
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from firecv.errors import DataError
 from firecv.federated.flower.records import (

@@ -1,11 +1,9 @@
 """The server half: whole runs, and runs that are resumed."""
 
+from dataclasses import replace
+
 import pytest
 import torch
-
-pytest.importorskip("flwr")
-
-from dataclasses import replace
 
 from firecv.errors import FederatedError
 from firecv.federated.flower.client import client_app

@@ -2,7 +2,6 @@
 
 import subprocess
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -11,14 +10,19 @@ from firecv.errors import DataError, FederatedError
 from firecv.federated import Client, Plan
 from firecv.federated.flower import Job, save, simulate
 from firecv.federated.flower.outcome import read_history
-from firecv.federated.flower.superlink import CONNECTION, environment, superlink
+from firecv.federated.flower.superlink import (
+    CONNECTION,
+    environment,
+    found_executables,
+    superlink,
+)
 from firecv.federated.run import run
 from firecv.fire.validation import as_validation
 from firecv.models import Task, table_mlp
 from tests.federated.flower import toy
 from tests.federated.flower.cases import CASES
-from tests.federated.flower.environment import ROOT, executables
 from tests.federated.flower.jobs import far, write_several
+from tests.federated.flower.root import ROOT
 
 N, N_ROUNDS = 4, 3
 NAMES = [*CASES, "fedavg of half"]
@@ -32,7 +36,7 @@ def case(name):
 @pytest.fixture(scope="module")
 def simulated(tmp_path_factory):
     """Return the folder in which one Flower run has left a checkpoint of every case."""
-    folder, commands = tmp_path_factory.mktemp("simulated"), executables()
+    folder, commands = tmp_path_factory.mktemp("simulated"), found_executables()
     job = Job(CASES["fedavg"], N_ROUNDS, toy.__name__, timeout=200.0)
     job = replace(job, checkpoint=str(folder / "checkpoints"))
     write_several(folder / "app", job, {name: case(name) for name in NAMES})
@@ -65,8 +69,7 @@ def test_three_simulated_rounds_are_those_of_the_embedded_engine(name, simulated
 
 
 @pytest.mark.slow
-def test_simulate_gives_the_history_of_a_run_in_this_process(tmp_path, monkeypatch):
-    commands = executables()
+def test_simulate_gives_the_history_of_a_run_here_also_in_two_parts(tmp_path, monkeypatch):
     monkeypatch.chdir(ROOT)
     rng = torch.Generator().manual_seed(0)
     clients = [Client(toy.points(n, n), test=toy.points(9, n)) for n in (12, 20, 16)]
@@ -75,22 +78,23 @@ def test_simulate_gives_the_history_of_a_run_in_this_process(tmp_path, monkeypat
     sets = {"test": toy.points(40, 77)}
     expected = run(plan, clients, 3, evaluate_on=sets, progress=False)
     job = save(tmp_path, plan, clients, 3, model="table_mlp", evaluate_on=sets, timeout=200.0)
-    found = simulate(job, 3, n_processes=2, executables=commands, limit=400)
+    job = replace(job, checkpoint=str(tmp_path / "checkpoint"))
+    begun = simulate(replace(job, n_rounds=2), 3, n_processes=2, limit=250)
+    assert begun.state.round == 2
+    found = simulate(job, 3, n_processes=2, limit=250)
     assert far(found.weights, expected.weights) < 1e-5
     assert [r.clients for r in found.records] == [r.clients for r in expected.records]
     for a, b in zip(found.records, expected.records, strict=True):
         assert a.scores == pytest.approx(b.scores, abs=1e-4)
         assert a.client_scores.keys() == b.client_scores.keys()
-    assert not [file for file in Path(tmp_path).iterdir() if "checkpoint" in file.name]
 
 
 @pytest.mark.slow
 def test_a_simulation_that_breaks_off_says_why(monkeypatch):
-    commands = executables()
     monkeypatch.chdir(ROOT)
     job = Job(CASES["fedavg"], 1, "no.such.module", timeout=60.0)
     with pytest.raises(FederatedError, match="there is no module 'no.such.module'"):
-        simulate(job, 2, executables=commands, limit=300)
+        simulate(job, 2, limit=300)
 
 
 @pytest.mark.parametrize(("n_clients", "n_processes"), [(0, 1), (1, 0)])

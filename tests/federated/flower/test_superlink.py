@@ -26,6 +26,7 @@ STUBBORN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system has no /proc")
 @pytest.mark.parametrize("command", [SLEEP, STUBBORN], ids=["obedient", "stubborn"])
 def test_processes_of_a_home_are_ended_and_no_others(command, tmp_path, monkeypatch):
@@ -56,9 +57,11 @@ def test_flower_is_kept_offline_and_at_a_home_of_its_own(tmp_path):
     assert env["PATH"].split(os.pathsep)[0] == str(tmp_path / "bin")
 
 
-def test_an_environment_without_flower_is_named(tmp_path):
+def test_an_environment_without_flower_is_named(tmp_path, monkeypatch):
+    assert (found_executables() / "flwr").exists()
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
     with pytest.raises(FederatedError, match=r"no flwr and no flower-superlink.*firecv\[federated"):
-        found_executables(tmp_path)
+        found_executables()
 
 
 def test_a_free_port_can_be_listened_on():

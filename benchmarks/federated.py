@@ -1,0 +1,444 @@
+"""Federated rounds beside a plain loop, FedLab and Flower, and what FIRE adds to them.
+
+A perceptron 784-512-256-10 on synthetic data of MNIST's shape, one local epoch of plain SGD in
+batches of 64, all clients in every round. Times are CPU times with one thread, of all processes
+involved; methods take turns within one run, and ratios are medians over turns. Only firecv shuffles
+its samples. Other libraries run in an environment of their own: its Python is named by
+``FIRECV_FEDERATED_PEERS`` or is ``.venv-federated/bin/python``, with
+``requirements-federated.txt`` installed; without it they are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from statistics import median
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from command import Bar, Benchmark, run, say
+from timing import Row, in_fresh_process, peak_mb, reset_peak, resident_mb, trim
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy, linear
+
+from firecv.federated import Client, LocalFleet, Plan, Round, rounds
+from firecv.federated.algorithms import FedAvg
+from firecv.federated.algorithms.fire import Fire
+from firecv.federated.contract import Algorithm
+from firecv.federated.fleet import Fleet
+from firecv.federated.pool import ProcessFleet
+from firecv.fire.validation import Validation, as_validation
+from firecv.models import Task, mlp
+from firecv.seeding import derive, derive_torch
+from firecv.training import Training
+
+ROOT = Path(__file__).resolve().parent.parent
+WIDTHS = (784, 512, 256, 10)
+LOCAL = Training(1, 64, 0.01, "sgd")
+N_VALIDATION = 200
+SHAPES = {"10x600": (10, 600), "100x60": (100, 60), "1000x60": (1000, 60)}
+TURNS = {"10x600": 12, "100x60": 10, "1000x60": 3}
+PEERS = {"10x600": ("fedlab", "flower"), "100x60": ("fedlab", "flower"), "1000x60": ("fedlab",)}
+LEFT_OUT = {"1000x60": "flower: left out, its rounds of 1,000 clients take over half a minute each"}
+FIRE_CASES = ("10x600", "100x60")
+FIRE_ROUNDS, FIRE_TURNS = 10, 3
+"""Two refreshes are in as many rounds; what they cost repeats with every five."""
+QUICK_DIVISOR = 5
+FORMS: dict[str, Fire] = {
+    "weigh": Fire(local=LOCAL),
+    "precondition": Fire("precondition", local=LOCAL),
+    "quadratic": Fire("quadratic", local=LOCAL),
+    "quadratic 8bit": Fire("quadratic", compression="8bit", local=LOCAL),
+    "quadratic topk": Fire("quadratic", compression="topk", local=LOCAL),
+    "quadratic lowrank": Fire("quadratic", compression="lowrank", local=LOCAL),
+}
+DEFAULT = "weigh"
+METRICS = {
+    "client_round_ms": "CPU milliseconds per client and round, by themselves of no meaning on "
+    "another machine",
+    "loop_ratio": "time over that of a plain functional loop with a streaming mean",
+    "fedlab_speedup": "time of FedLab over firecv's",
+    "flower_speedup": "time of Flower's simulation, all processes, over firecv's",
+    "max_error": "largest difference of any weight after the first round from the loop's; firecv "
+    "only where a client's samples are one batch, since it shuffles",
+    "peak_memory_mb": "peak memory of a round over the process before it, clients being made when "
+    "they are asked; in a process of its own",
+    "memory_growth": "that memory over the same with 100 clients",
+    "fire_time_ratio": f"time of FIRE over FedAvg's, over {FIRE_ROUNDS} rounds with a refresh in "
+    "every fifth, V differing from the clients; firecv is the default form",
+    "fire_bytes_ratio": "bytes sent up and down by FIRE over FedAvg's, in the same rounds",
+    "diagonal_bytes_ratio": "the same of `quadratic` with diagonal Fishers as they are",
+    "eight_bit_bytes_ratio": "the same of `quadratic` with diagonal Fishers in 8 bits",
+    "process_speedup": "wall time of a round in one process over that in two",
+}
+
+
+class Made(Sequence[Client]):
+    """Clients whose data are made when they are asked for."""
+
+    def __init__(self, n_clients: int, n_samples: int) -> None:
+        self.sizes, self.tested = [n_samples] * n_clients, list[int]()
+
+    def __len__(self) -> int:
+        """Return the number of clients."""
+        return len(self.sizes)
+
+    def __getitem__(self, k: int) -> Client:  # pyright: ignore[reportIncompatibleMethodOverride]
+        """Return a client."""
+        if not 0 <= k < len(self):
+            raise IndexError(k)
+        rng, n = derive_torch(0, "data", k), self.sizes[k]
+        x = torch.rand(n, WIDTHS[0], generator=rng)
+        return Client((x, torch.randint(WIDTHS[-1], (n,), generator=rng)))
+
+
+def network() -> Task:
+    """Return the model at its initial weights."""
+    return Task(mlp(WIDTHS[:1], WIDTHS[1:-1], WIDTHS[-1], derive_torch(0, "weights")))
+
+
+def run_of(
+    algorithm: Algorithm,
+    fleet: Fleet | Sequence[Client],
+    n_rounds: int = sys.maxsize,
+    holder: Validation | None = None,
+) -> Iterator[Round]:
+    """Yield the rounds of a run; a client that fails ends the benchmark."""
+    task = network()
+    if not isinstance(fleet, Fleet):
+        fleet = LocalFleet(algorithm, task, fleet, seed=0)
+    plan = Plan(algorithm, task, holder or Validation("none"))
+    for done in rounds(plan, fleet, n_rounds):
+        if done.failures:
+            raise SystemExit(f"{algorithm.label}: {dict(done.failures)}")
+        yield done
+
+
+def by_loop(clients: Sequence[Client]) -> Iterator[list[Tensor]]:
+    """Yield the weights after every round of the least that FedAvg takes."""
+    weights = [value.detach() for value in network().model.parameters()]
+    while True:
+        mean = [torch.zeros_like(value) for value in weights]
+        for client in clients:
+            own = trained(weights, *client.data)
+            with torch.no_grad():
+                for total, value in zip(mean, own, strict=True):
+                    total.add_(value, alpha=1 / len(clients))
+        weights = mean
+        yield weights
+
+
+def trained(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
+    """Return weights after one epoch, the samples in their order."""
+    own = [value.clone().requires_grad_() for value in weights]
+    assert LOCAL.batch_size is not None
+    for i in range(0, len(x), LOCAL.batch_size):
+        rows = slice(i, i + LOCAL.batch_size)
+        hidden = x[rows]
+        for weight, bias in zip(own[:-2:2], own[1:-2:2], strict=True):
+            hidden = torch.relu(linear(hidden, weight, bias))
+        loss = cross_entropy(linear(hidden, *own[-2:]), y[rows])
+        gradient = torch.autograd.grad(loss, own)
+        with torch.no_grad():
+            for value, slope in zip(own, gradient, strict=True):
+                value.sub_(slope, alpha=LOCAL.rate)
+    return own
+
+
+Turn = Callable[[], float | None]
+"""Does its work once and returns the seconds; None, the reason said, if it cannot."""
+
+
+def timed(step: Callable[[], object], clock: Callable[[], float] = time.process_time) -> Turn:
+    """Return a step that says how long it took."""
+
+    def turn() -> float:
+        start = clock()
+        step()
+        return clock() - start
+
+    return turn
+
+
+def in_turns(steps: Mapping[str, Turn], n_turns: int) -> dict[str, list[float]]:
+    """Return the seconds of every step that never fails, turn by turn, in random order."""
+    seconds: dict[str, list[float]] = {name: [] for name in steps}
+    order = derive(0, "turns")
+    for _ in range(n_turns):
+        for name in order.permutation(list(seconds)):
+            if (found := steps[name]()) is None:
+                del seconds[name]
+            else:
+                seconds[name].append(found)
+    return seconds
+
+
+def ratio(over: Sequence[float], under: Sequence[float]) -> float:
+    """Return the median over turns of one time over another."""
+    return median(a / b for a, b in zip(over, under, strict=True))
+
+
+class Peer:
+    """A library in a process of its own, which computes a round when asked."""
+
+    def __init__(self, library: str, process: subprocess.Popen[str], folder: Path) -> None:
+        self.library, self.process, self.folder = library, process, folder
+
+    def turn(self) -> float | None:
+        """Return the CPU seconds of one round more; None, with the reason said, if it fails."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        reply = json.loads(line) if line else {"error": "the process ended"}
+        if "error" in reply:
+            say(f"{self.library}: {reply['error']}")
+        return reply.get("seconds")
+
+    def weights(self) -> Tensor:
+        """Return all weights after the first round."""
+        return torch.from_numpy(np.load(self.folder / f"{self.library}.npy", allow_pickle=False))
+
+
+@contextmanager
+def peers(case: str, clients: Sequence[Client]) -> Iterator[list[Peer]]:
+    """Start other libraries, and end them afterwards."""
+    python = Path(
+        os.environ.get("FIRECV_FEDERATED_PEERS", ROOT / ".venv-federated" / "bin" / "python")
+    )
+    if case in LEFT_OUT:
+        say(LEFT_OUT[case])
+    if not python.is_file():
+        names = ", ".join(PEERS[case])
+        say(f"{names}: left out, there is no {python}; see requirements-federated.txt")
+        yield []
+        return
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="firecv-")))
+        write_problem(folder, clients)
+        yield [
+            Peer(library, stack.enter_context(started(python, library, folder)), folder)
+            for library in PEERS[case]
+        ]
+
+
+def write_problem(folder: Path, clients: Sequence[Client]) -> None:
+    """Write what ``federated_peers.py`` reads."""
+    arrays = {
+        "x": torch.stack([client.data[0] for client in clients]),
+        "y": torch.stack([client.data[1] for client in clients]),
+        "initial": nn.utils.parameters_to_vector(network().model.parameters()).detach(),
+    }
+    for name, values in arrays.items():
+        np.save(folder / f"{name}.npy", values.numpy(), allow_pickle=False)
+    settings = {
+        "widths": WIDTHS,
+        "n_clients": len(clients),
+        "batch_size": LOCAL.batch_size,
+        "rate": LOCAL.rate,
+    }
+    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
+
+@contextmanager
+def started(python: Path, library: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """Start one library with one thread, offline; end the process, whatever happens."""
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    quiet = {
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+        "FLWR_HOME": str(folder),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on the loopback address
+        "RAY_TMPDIR": str(folder),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    process = subprocess.Popen(
+        [str(python), str(ROOT / "benchmarks" / "federated_peers.py"), library, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | one | quiet,
+    )
+    try:
+        yield process
+    finally:
+        try:  # at the end of its input a library ends what it has started
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+
+
+def measured(case: str, quick: bool) -> list[Row]:
+    """Return the rows of one case."""
+    torch.set_num_threads(1)
+    n_clients, n_samples = SHAPES[case]
+    lazily = Made(n_clients // (QUICK_DIVISOR if quick else 1), n_samples)
+    clients = list(lazily)
+    values = engine_values(case, clients, 1 if quick else TURNS[case])
+    if n_samples == SHAPES["100x60"][1]:
+        values |= memory_values(case, lazily)
+    if case in FIRE_CASES:
+        values |= fire_values(clients, 1 if quick else FIRE_TURNS)
+    rows = [Row(case, method, metric, 1, value) for (method, metric), value in values.items()]
+    return [*rows, process_row(case, clients, 1 if quick else TURNS[case])]
+
+
+Values = dict[tuple[str, str], float]
+"""Numbers by method and metric."""
+
+
+def engine_values(case: str, clients: Sequence[Client], n_turns: int) -> Values:
+    """Return what a round of FedAvg costs, by every method."""
+    own, loop = run_of(FedAvg(LOCAL), clients), by_loop(clients)
+    with peers(case, clients) as others:
+        turns = {"firecv": timed(lambda: next(own)), "loop": timed(lambda: next(loop))}
+        turns |= {peer.library: peer.turn for peer in others}
+        values = error_values(clients, [peer for peer in others if peer.turn() is not None])
+        in_turns({name: turns[name] for name in ("firecv", "loop")}, 1)  # peers have had theirs
+        seconds = in_turns(turns, n_turns)
+    for name, found in seconds.items():
+        values[name, "client_round_ms"] = 1000 * median(found) / len(clients)
+        values[name, "loop_ratio"] = ratio(found, seconds["loop"])
+        if name not in ("firecv", "loop"):
+            values["firecv", f"{name}_speedup"] = ratio(found, seconds["firecv"])
+    return values
+
+
+def error_values(clients: Sequence[Client], others: Sequence[Peer]) -> Values:
+    """Return how far the weights of others are from the loop's after the first round."""
+    expected = torch.cat([value.flatten() for value in next(by_loop(clients))])
+    found = {peer.library: peer.weights() for peer in others}
+    assert LOCAL.batch_size is not None
+    if len(clients[0]) <= LOCAL.batch_size:
+        weights = next(run_of(FedAvg(LOCAL), clients)).state.server["weights"]
+        assert isinstance(weights, dict)
+        found["firecv"] = torch.cat([value.flatten() for value in weights.values()])
+    return {
+        (name, "max_error"): float((weights - expected).abs().max())
+        for name, weights in found.items()
+    }
+
+
+def memory_values(case: str, clients: Made) -> Values:
+    """Return the peak memory of a round and how it grows with the number of clients."""
+    found = in_fresh_process(round_memory, clients)
+    values = {("firecv", "peak_memory_mb"): found}
+    if case == "1000x60":
+        fewer = Made(len(clients) // 10, clients.sizes[0])
+        values["firecv", "memory_growth"] = found / in_fresh_process(round_memory, fewer)
+    return values
+
+
+def round_memory(clients: Made) -> float:
+    """Return the peak memory of one round over the process before it, in MiB."""
+    next(run_of(FedAvg(LOCAL), Made(1, clients.sizes[0])))  # what libraries load on first use
+    trim()
+    reset_peak()
+    start = resident_mb()
+    next(run_of(FedAvg(LOCAL), clients))
+    return peak_mb() - start
+
+
+class Cost(NamedTuple):
+    """What some rounds cost."""
+
+    seconds: float
+    n_bytes: int
+
+
+def fire_values(clients: Sequence[Client], n_turns: int) -> Values:
+    """Return what the forms of FIRE cost beside FedAvg."""
+    algorithms: dict[str, Algorithm] = {"fedavg": FedAvg(LOCAL), **FORMS}
+    holder, costs = shifted_validation(), dict[str, Cost]()
+
+    def turn_of(name: str) -> Turn:
+        def turn() -> float:
+            costs[name] = cost(algorithms[name], clients, holder, FIRE_ROUNDS)
+            return costs[name].seconds
+
+        return turn
+
+    for algorithm in algorithms.values():
+        cost(algorithm, clients, holder, 1)  # brings code and data into memory
+    seconds = in_turns({name: turn_of(name) for name in algorithms}, n_turns)
+    values: Values = {}
+    for name in FORMS:
+        values[name, "fire_time_ratio"] = ratio(seconds[name], seconds["fedavg"])
+        values[name, "fire_bytes_ratio"] = costs[name].n_bytes / costs["fedavg"].n_bytes
+    for metric in ("fire_time_ratio", "fire_bytes_ratio"):
+        values["firecv", metric] = values[DEFAULT, metric]
+    for name, metric in (("quadratic", "diagonal"), ("quadratic 8bit", "eight_bit")):
+        values["firecv", f"{metric}_bytes_ratio"] = values[name, "fire_bytes_ratio"]
+    return values
+
+
+def shifted_validation() -> Validation:
+    """Return inputs that differ from all clients', so that `weigh` finds it and does its most."""
+    rng = derive_torch(0, "validation")
+    return as_validation(torch.rand(N_VALIDATION, WIDTHS[0], generator=rng).square())
+
+
+def cost(
+    algorithm: Algorithm, clients: Sequence[Client], holder: Validation, n_rounds: int
+) -> Cost:
+    """Return what the first rounds of a run cost."""
+    start, n_bytes = time.process_time(), 0
+    for done in run_of(algorithm, clients, n_rounds, holder):
+        n_bytes += done.bytes_up + done.bytes_down
+        test = None if done.weighed is None else done.weighed.test
+        if test is not None and not test.rejects:
+            raise SystemExit("the shift test does not reject, so nothing is weighed")
+    return Cost(time.process_time() - start, n_bytes)
+
+
+def process_row(case: str, clients: Sequence[Client], n_turns: int) -> Row:
+    """Return how much sooner a round is done in two processes."""
+    algorithm = FedAvg(LOCAL)
+    with ProcessFleet(algorithm, network(), clients, seed=0, n_processes=2) as fleet:
+        runs = {"one": run_of(algorithm, clients), "two": run_of(algorithm, fleet)}
+        turns = {
+            name: timed(lambda done=done: next(done), time.perf_counter)
+            for name, done in runs.items()
+        }
+        in_turns(turns, 1)
+        seconds = in_turns(turns, n_turns)
+    return Row(case, "firecv", "process_speedup", 2, ratio(seconds["one"], seconds["two"]))
+
+
+def case_of(name: str) -> Callable[[bool], list[Row]]:
+    """Return one case."""
+    return lambda quick: measured(name, quick)
+
+
+if __name__ == "__main__":
+    run(
+        Benchmark(
+            "federated",
+            "Federated rounds beside a plain loop, FedLab and Flower.",
+            {name: case_of(name) for name in SHAPES},
+            METRICS,
+            [
+                *(Bar(case, "loop_ratio", 1, 1.1) for case in SHAPES),
+                *(Bar(case, "fedlab_speedup", 1, 2.0, is_least=True) for case in SHAPES),
+                *(Bar(case, "flower_speedup", 1, 3.0, is_least=True) for case in FIRE_CASES),
+                *(Bar(case, "fire_time_ratio", 1, 1.2) for case in FIRE_CASES),
+                *(Bar(case, "fire_bytes_ratio", 1, 1.01) for case in FIRE_CASES),
+                *(Bar(case, "diagonal_bytes_ratio", 1, 1.2) for case in FIRE_CASES),
+                *(Bar(case, "eight_bit_bytes_ratio", 1, 1.06) for case in FIRE_CASES),
+                Bar("1000x60", "memory_growth", 1, 1.1),
+            ],
+        )
+    )

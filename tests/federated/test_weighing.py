@@ -1,0 +1,149 @@
+"""Which clients the server listens to, and what clients have to say for that."""
+
+import numpy as np
+import pytest
+import torch
+
+from firecv.errors import DataError, RegimeError
+from firecv.federated import Client, Cohort
+from firecv.federated.algorithms import FedAvg, Fire
+from firecv.federated.bundles import n_bytes
+from firecv.federated.uploads import Upload
+from firecv.federated.weighing import Weighing, standing, weighing_of
+from firecv.fire.validation import as_validation
+from firecv.fire.weigh import SketchSummary
+from firecv.models import Task, mlp
+from firecv.seeding import derive_torch
+
+RULES = ["information", "mixture", "distance"]
+
+
+def task():
+    return Task(mlp((4,), (8,), 3, derive_torch(0, "weights")).double().eval())
+
+
+def inputs(n, seed, shift=0.0):
+    x = torch.randn(n, 4, generator=derive_torch(seed, "x"), dtype=torch.float64)
+    x[:, 0] += shift
+    return x
+
+
+def client(n, seed, shift=0.0):
+    x = inputs(n, seed, shift)
+    return Client((x, x[:, :3].argmax(1)))
+
+
+def decided(weighing, shifts, v, sizes=None):
+    """Return what a refresh finds, every client having the server's own weights."""
+    model = task()
+    server = {"weights": model.weights()}
+    pairs = zip(sizes or [200] * len(shifts), shifts, strict=True)
+    some = [client(n, k, shift) for k, (n, shift) in enumerate(pairs)]
+    reports = {
+        k: weighing.client_report(model, server, each, derive_torch(1, k))
+        for k, each in enumerate(some)
+    }
+    total = sum(map(len, some))
+    shares = tuple(len(each) / total for each in some)
+    uploads = [Upload(k, shares[k], dict(server)) for k in reports]
+    cohort = Cohort(1, tuple(reports), shares)
+    return weighing.decide(model, server, reports, uploads, cohort, as_validation(v))
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_without_shift_weights_are_exactly_sizes(rule):
+    found = decided(Weighing(rule), [0, 0, 0], inputs(100, 50), [100, 200, 100])
+    assert not found.test.rejects
+    assert found.weights.tolist() == [0.25, 0.5, 0.25]
+
+
+@pytest.mark.parametrize("rule", ["mixture", "distance"])
+def test_under_shift_the_client_like_v_gains(rule):
+    found = decided(Weighing(rule), [0, 0, 6], inputs(150, 50, 6.0))
+    assert found.test.rejects and found.weights.sum() == pytest.approx(1)
+    assert found.weights.argmax() == 2 and found.weights[2] > 0.5
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_unguarded_a_rule_decides_in_any_case(rule):
+    found = decided(Weighing(rule, 1.0, guarded=False), [0, 0, 0.2], inputs(100, 50))
+    assert found.weights.sum() == pytest.approx(1) and (found.weights >= 0).all()
+    if rule == "mixture":
+        assert found.weights.tolist() != [1 / 3, 1 / 3, 1 / 3]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_report_holds_no_sample_and_is_small(rule):
+    model, some = task(), client(300, 0)
+    report = Weighing(rule).client_report(
+        model, {"weights": model.weights()}, some, torch.Generator()
+    )
+    summary = SketchSummary.from_tree(report["sketch"])
+    assert (summary.n, summary.used) == (300, 300)
+    numbers = torch.cat(
+        [v.double().flatten() for p in report.values() if isinstance(p, dict) for v in p.values()]
+    )
+    assert not torch.isin(some.data[0], numbers).any()
+    assert n_bytes(report) < 8 * (2 + 2 + 32 + 32 * 33 // 2) + 8 * 100
+
+
+def test_at_most_so_many_samples_are_sketched():
+    model, some = task(), client(300, 0)
+    server = {"weights": model.weights()}
+    report = Weighing("mixture", at_most=50).client_report(model, server, some, torch.Generator())
+    summary = SketchSummary.from_tree(report["sketch"])
+    assert (summary.n, summary.used) == (300, 50)
+
+
+def test_a_report_is_taken_at_the_weights_sent_out_and_leaves_the_model_alone():
+    model, some = task(), client(60, 0)
+    own = model.weights()
+    sent = {name: value * 2 for name, value in own.items()}
+    one = Weighing().client_report(model, {"weights": own}, some, torch.Generator())
+    two = Weighing().client_report(model, {"weights": sent}, some, torch.Generator())
+    assert not torch.equal(one["sketch"]["mean"], two["sketch"]["mean"])
+    assert all(torch.equal(value, own[name]) for name, value in model.weights().items())
+
+
+def test_labels_of_v_are_not_used():
+    x = inputs(120, 50, 5.0)
+    results = [
+        decided(Weighing("mixture"), [0, 0, 5], v).weights
+        for v in (x, (x, torch.zeros(120).long()), (x, torch.ones(120).long()))
+    ]
+    assert all(np.array_equal(results[0], other) for other in results)
+
+
+def test_without_v_there_is_no_weighing():
+    with pytest.raises(RegimeError):
+        decided(Weighing(), [0, 0], None)
+
+
+def test_those_not_heard_keep_their_share():
+    cohort = Cohort(3, (0, 2), (0.4, 0.3, 0.3))
+    found = standing(cohort, [10, 10, 20], [0, 2], np.array([1.0, 0.0]))
+    # Heard together have (10 + 20) / 40 by size, the third keeps 0.3: 0.75 + 0.3 made one.
+    assert found == pytest.approx(np.array([0.75, 0.3, 0.0]) / 1.05)
+
+
+def test_if_all_are_heard_weights_are_what_was_found():
+    cohort = Cohort(3, (0, 1), (0.9, 0.1))
+    assert standing(cohort, [5, 15], [0, 1], np.array([0.3, 0.7])) == pytest.approx([0.3, 0.7])
+
+
+@pytest.mark.parametrize("every", [1, 3, 5])
+def test_refreshes_are_due_from_the_first_round_on(every):
+    due = [n for n in range(1, 17) if Weighing(every=every).is_due(n)]
+    assert due == list(range(1, 17, every))
+
+
+def test_algorithms_without_weighing_have_none():
+    assert weighing_of(FedAvg()) is None and weighing_of(Fire("quadratic")) is None
+    assert weighing_of(Fire(strength=0.0)) is None
+    assert weighing_of(Fire(rule="mixture")) == Weighing("mixture")
+
+
+@pytest.mark.parametrize("settings", [{"rule": "best"}, {"every": 0}, {"at_most": 0}], ids=str)
+def test_settings_without_sense_are_named(settings):
+    with pytest.raises(DataError, match="expected one of|from 1 on"):
+        Weighing(**settings)
