@@ -8,6 +8,7 @@ an epoch.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -180,8 +181,10 @@ def train_from(
     """
     losses: list[float] = []
     own = {name: value.detach().clone() for name, value in weights.items()}
-    with holding(task, own):
-        optimiser = _SGD(task, settings) if settings.optimiser == "sgd" else settings.build(task)
+    with holding(task, own) as held:
+        optimiser = (
+            settings.build(task) if settings.optimiser == "adam" else _SGD(task, held, settings)
+        )
         step = _Step(task, optimiser, None, transform_gradient, after_step)
         _train(
             task,
@@ -197,8 +200,10 @@ def train_from(
 
 
 @contextmanager
-def holding(task: Task, weights: Tree) -> Generator[None]:
+def holding(task: Task, weights: Tree) -> Generator[Tree]:
     """Let the model hold other weights for a while; what changes them changes `weights` in place.
+
+    Gives the model's own parameters and buffers, by name.
 
     Parameters
     ----------
@@ -207,17 +212,17 @@ def holding(task: Task, weights: Tree) -> Generator[None]:
     weights
         All parameters and floating-point buffers, as `Task.weights` returns them.
     """
-    state = dict(task.model.named_parameters()) | dict(task.model.named_buffers())
-    state = {name: value for name, value in state.items() if value.is_floating_point()}
+    found = chain(task.model.named_parameters(), task.model.named_buffers())
+    state = {name: value for name, value in found if value.is_floating_point()}
     check_match(state, weights)
-    kept = {name: (value.data, value.grad) for name, value in state.items()}
+    kept = [(value, value.data, value.grad) for value in state.values()]
     try:
         for name, value in state.items():
             value.data, value.grad = weights[name], None
-        yield
+        yield state
     finally:
-        for name, value in state.items():
-            value.data, value.grad = kept[name]
+        for value, data, grad in kept:
+            value.data, value.grad = data, grad
 
 
 def _train(
@@ -280,8 +285,8 @@ class _Optimiser(Protocol):
 class _SGD:
     """`torch.optim.SGD`, bit for bit, without what building and calling it costs."""
 
-    def __init__(self, task: Task, settings: Training) -> None:
-        self.params, self.settings = list(task.parameters().values()), settings
+    def __init__(self, task: Task, held: Tree, settings: Training) -> None:
+        self.params, self.settings = [held[name] for name in task.trainable], settings
         self.velocity: dict[int, Tensor] = {}
 
     def zero_grad(self) -> None:

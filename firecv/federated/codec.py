@@ -38,7 +38,7 @@ def encode(bundle: Bundle) -> bytes:
             arrays |= {f"{place}/{key}": _plain(value) for key, value in part.items()}
         else:
             layout[name] = float(part).hex()
-    return save(arrays, {"format": FORMAT, "layout": json.dumps(layout)})
+    return save(arrays, {FORMAT: json.dumps(layout)})  # of two entries the order would be random
 
 
 def decode(data: bytes) -> Bundle:
@@ -53,9 +53,9 @@ def decode(data: bytes) -> Bundle:
     try:
         length = int.from_bytes(data[:HEADER_BYTES], "little")
         header = json.loads(data[HEADER_BYTES : HEADER_BYTES + length])["__metadata__"]
-        if header["format"] != FORMAT:
-            raise ValueError(f"the format is {header['format']!r}, expected {FORMAT!r}")
-        layout = cast("dict[str, str | list[str]]", json.loads(header["layout"]))
+        if FORMAT not in header:
+            raise ValueError(f"the format is one of {list(header)}, expected {FORMAT!r}")
+        layout = cast("dict[str, str | list[str]]", json.loads(header[FORMAT]))
         arrays = load(data)
         return {
             name: float.fromhex(keys)

@@ -18,7 +18,7 @@ from firecv.federated.contract import Algorithm, Client
 from firecv.federated.fleet import Answer, Phase, described
 from firecv.federated.memories import Memories
 from firecv.federated.shared import Block, Layout, Place, SharedClients
-from firecv.federated.workers import Job, Worker
+from firecv.federated.workers import SLOTS, Job, Worker
 from firecv.models import Task
 from firecv.tree import Tree
 
@@ -70,12 +70,12 @@ class ProcessFleet:
             )
         self.clients, self.memories = clients, Memories(memories)
         self.sizes, self.tested = described(clients)
-        self._timeout, self._broadcast = timeout, Block()
+        self._broadcast = Block()
         self._shared = SharedClients(clients) if isinstance(clients, list | tuple) else None
         sent = clients if self._shared is None else self._shared
         task = copy.deepcopy(task)  # what is handed to a process is moved to memory it can see
         self._workers = [
-            Worker(self._broadcast, algorithm, task, sent, seed)
+            Worker(self._broadcast, algorithm, task, sent, seed, timeout)
             for _ in range(min(n_processes, len(self.sizes)))
         ]
 
@@ -101,12 +101,11 @@ class ProcessFleet:
             for place in range(len(clients)):
                 end = place + AHEAD * len(self._workers)
                 while place not in found:
-                    for worker in self._workers:
-                        if waiting and waiting[0][0] < end and worker.is_free:
-                            i, k = waiting.popleft()
-                            memory = self.memories.get(k, {})
-                            sent = letters.addressed(worker.inbox, payload(k), memory)
-                            worker.hand(i, Job(phase, number, k, *sent), self._timeout)
+                    while waiting and waiting[0][0] < end and (worker := self._free(waiting)):
+                        i, k = waiting.popleft()
+                        slot, inbox = worker.free_slot()
+                        sent = letters.addressed(inbox, payload(k), self.memories.get(k, {}))
+                        worker.hand(i, Job(phase, number, k, slot, *sent))
                     found |= self._collected(phase)
                 yield found.pop(place)
         finally:
@@ -129,16 +128,22 @@ class ProcessFleet:
         """End all processes."""
         self.close()
 
+    def _free(self, waiting: Sequence[tuple[int, int]]) -> Worker | None:
+        """Return a process that can be given a client; near the end only one that has none."""
+        most = SLOTS if len(waiting) > len(self._workers) else 1
+        free = [worker for worker in self._workers if worker.is_ready and worker.n_jobs < most]
+        return min(free, key=lambda worker: worker.n_jobs, default=None)
+
     def _collected(self, phase: Phase) -> dict[int, Answer]:
         """Return answers that have come in, or ran out of time, by their place in the round."""
-        pipes = {worker.pipe: worker for worker in self._workers if not worker.is_free}
-        ready = connection.wait(list(pipes), min(w.seconds_left for w in pipes.values()))
+        busy = {w.pipe: w for w in self._workers if w.n_jobs or not w.is_ready}
+        ready = connection.wait(list(busy), min(w.seconds_left for w in busy.values()))
         found: dict[int, Answer] = {}
-        for pipe, worker in pipes.items():
+        for pipe, worker in busy.items():
             if pipe in ready:
                 taken = worker.taken()
             elif worker.seconds_left <= 0:
-                taken = worker.lost(f"no answer within {self._timeout:g} s")
+                taken = worker.late()
             else:
                 continue
             if taken is not None:

@@ -1,8 +1,10 @@
 """A process that answers for clients, seen from both sides."""
 
 import copy
+import math
 import signal
 import time
+from collections import deque
 from collections.abc import Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
@@ -17,6 +19,8 @@ from firecv.federated.fleet import Failure, Phase, answered, client_rng
 from firecv.federated.shared import Block, Layout
 from firecv.models import Task
 
+SLOTS: Final = 2
+"""Clients a process may have: one it is at work on, and the next, so that it need not wait."""
 PATIENCE: Final = 5.0
 """Seconds that a process is given to end by itself."""
 TRIES: Final = 3
@@ -32,6 +36,8 @@ class Job(NamedTuple):
     ----------
     phase, number, client
         As for `Fleet.ask`.
+    slot
+        Which of its boxes the process reads from and answers to.
     names
         Of the entries sent, in their order.
     broadcast, own
@@ -43,6 +49,7 @@ class Job(NamedTuple):
     phase: Phase
     number: int
     client: int
+    slot: int
     names: tuple[str, ...]
     broadcast: Layout
     own: Layout
@@ -66,12 +73,14 @@ class Taken(NamedTuple):
 
 
 class Worker:
-    """A process, and what it is at work on.
+    """A process, and the clients it has to answer for.
 
     Parameters
     ----------
     broadcast, algorithm, task, clients, seed
         What the process gets when it starts.
+    timeout
+        Seconds it has for a client; None for as long as it takes.
     """
 
     def __init__(
@@ -81,17 +90,34 @@ class Worker:
         task: Task,
         clients: Sequence[Client],
         seed: int,
+        timeout: float | None,
     ) -> None:
-        self.inbox, self._outbox = Block(), Block()
-        self._given = (self.inbox, self._outbox, broadcast, algorithm, task, clients, seed)
+        self._inboxes = tuple(Block() for _ in range(SLOTS))
+        self._outboxes = tuple(Block() for _ in range(SLOTS))
+        self._given = (self._inboxes, self._outboxes, broadcast, algorithm, task, clients, seed)
+        self._timeout, self._deadline = timeout, math.inf
         self._is_started = self._is_ready = False
-        self._deadline = float("inf")
         self._n_killed = 0
-        self._at: tuple[int, int] | None = None
+        self._jobs: deque[tuple[int, Job]] = deque()
+
+    @property
+    def n_jobs(self) -> int:
+        """How many clients it has."""
+        return len(self._jobs)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the process is there and waits for what comes."""
+        return self._is_ready
+
+    @property
+    def seconds_left(self) -> float:
+        """How long there is to wait for an answer."""
+        return min(max(self._deadline - time.monotonic(), 0.0), LONGEST)
 
     def start(self) -> None:
         """Start the process if there is none, or it has died with nothing to do."""
-        if self._is_started and self._at is None and not self._process.is_alive():
+        if self._is_started and not self._jobs and not self._process.is_alive():
             self._kill()
         if self._is_started:
             return
@@ -102,78 +128,91 @@ class Worker:
         far.close()
         self._is_started = True
 
-    @property
-    def is_free(self) -> bool:
-        """Whether the process waits for something to do."""
-        return self._is_ready and self._at is None
+    def free_slot(self) -> tuple[int, Block]:
+        """Return a slot without a client, and its inbox."""
+        taken = {job.slot for _, job in self._jobs}
+        slot = next(slot for slot in range(SLOTS) if slot not in taken)
+        return slot, self._inboxes[slot]
 
-    @property
-    def seconds_left(self) -> float:
-        """How long there is to wait for an answer."""
-        return min(max(self._deadline - time.monotonic(), 0.0), LONGEST)
-
-    def hand(self, place: int, job: Job, timeout: float | None) -> None:
-        """Give the process something to do."""
-        self._at = place, job.client
-        self._deadline = float("inf") if timeout is None else time.monotonic() + timeout
-        try:
-            self.pipe.send(job)
-        except OSError:  # it has just died, which shows when the pipe is read
-            pass
+    def hand(self, place: int, job: Job) -> None:
+        """Give the process a client, by its place among those asked."""
+        self._jobs.append((place, job))
+        self._send(job)
+        if len(self._jobs) == 1:
+            self._wait_anew()
 
     def taken(self) -> Taken | None:
         """Return what has come through the pipe; None for the word that the process is ready."""
         try:
             done: Done | None = self.pipe.recv()
         except (EOFError, OSError):
-            self._process.join(PATIENCE)
-            code = self._process.exitcode
-            if self._at is None and code is not None and code < 0 and self._n_killed < TRIES:
-                self._n_killed += 1
-                self._kill()
-                self.start()
-                return None
-            if self._at is None:
-                raise FederatedError(
-                    f"a process for clients ended with code {code} before it was ready; what it "
-                    f"printed says why. A script has to call run(), or create a ProcessFleet, "
-                    f"under: if __name__ == '__main__':"
-                ) from None
-            return self.lost(f"its process died with code {code}")
-        if done is None or self._at is None:
+            return self._died()
+        if done is None:
             self._is_ready, self._n_killed = True, 0
+            for _, job in self._jobs:  # those whose process died before it came to them
+                self._send(job)
+            self._wait_anew()
             return None
-        (place, client), self._at, self._deadline = self._at, None, float("inf")
+        place, job = self._jobs.popleft()
+        self._wait_anew()
         if isinstance(done.answer, str):
-            return Taken(place, client, Failure(done.answer))
-        memory = None if done.memory is None else self._outbox.read(done.memory)
-        return Taken(place, client, self._outbox.read(done.answer), memory)
+            return Taken(place, job.client, Failure(done.answer))
+        box = self._outboxes[job.slot]
+        memory = None if done.memory is None else box.read(done.memory)
+        return Taken(place, job.client, box.read(done.answer), memory)
 
-    def lost(self, why: str) -> Taken:
-        """Return a failure, and start the process again."""
-        assert self._at is not None
-        place, client = self._at
-        self.drop()
-        self.start()
-        return Taken(place, client, Failure(why))
+    def late(self) -> Taken:
+        """Return that the client at work on has run out of time."""
+        return self._lost(f"no answer within {self._timeout:g} s")
 
     def drop(self) -> None:
-        """End the process if it is at work on something, which is forgotten."""
-        if self._at is not None:
+        """Forget all clients."""
+        if self._jobs:
+            self._jobs.clear()
             self._kill()
 
     def end(self) -> None:
         """End the process and give shared memory back."""
         if self._is_started:
-            if self.is_free:
-                try:
-                    self.pipe.send(None)
-                except OSError:
-                    pass
+            if self._is_ready and not self._jobs:
+                self._send(None)
                 self._process.join(PATIENCE)
             self._kill()
-        self.inbox.close()
-        self._outbox.close()
+        for box in (*self._inboxes, *self._outboxes):
+            box.close()
+
+    def _died(self) -> Taken | None:
+        self._process.join(PATIENCE)
+        code = self._process.exitcode
+        if self._is_ready and self._jobs:
+            return self._lost(f"its process died with code {code}")
+        if code is not None and code < 0 and self._n_killed < TRIES:
+            self._n_killed += 1
+            self._kill()
+            self.start()
+            return None
+        raise FederatedError(
+            f"a process for clients ended with code {code} before it was ready; what it printed "
+            f"says why. A script has to call run(), or create a ProcessFleet, under: "
+            f"if __name__ == '__main__':"
+        )
+
+    def _lost(self, why: str) -> Taken:
+        """Return a failure of the client at work on, and start the process again for the next."""
+        place, job = self._jobs.popleft()
+        self._kill()
+        self.start()
+        return Taken(place, job.client, Failure(why))
+
+    def _send(self, job: Job | None) -> None:
+        try:
+            self.pipe.send(job)
+        except OSError:  # it has just died, which shows when the pipe is read
+            pass
+
+    def _wait_anew(self) -> None:
+        is_limited = self._timeout is not None and self._jobs
+        self._deadline = time.monotonic() + self._timeout if is_limited else math.inf
 
     def _kill(self) -> None:
         self._process.kill()
@@ -181,13 +220,13 @@ class Worker:
         self._process.close()
         self.pipe.close()
         self._is_started = self._is_ready = False
-        self._at, self._deadline = None, float("inf")
+        self._deadline = math.inf
 
 
 def _work(
     pipe: Connection,
-    inbox: Block,
-    outbox: Block,
+    inboxes: Sequence[Block],
+    outboxes: Sequence[Block],
     broadcast: Block,
     algorithm: Algorithm,
     task: Task,
@@ -206,6 +245,7 @@ def _work(
             return
         if job is None:
             return
+        inbox, outbox = inboxes[job.slot], outboxes[job.slot]
         try:
             parts = broadcast.read(job.broadcast, copy=False) | inbox.read(job.own, copy=False)
             server = {name: parts[name] for name in job.names}

@@ -270,7 +270,7 @@ def test_a_failure_says_what_to_do_and_touches_nothing(
         path.parent.mkdir()
         path.write_bytes(before)
     with pytest.raises(FirecvError, match=reason) as caught:
-        download(server.url, path, checksum=MD5, timeout=0.1, retries=2)
+        download(server.url, path, checksum=MD5, timeout=0.5, retries=2)
     assert all(text in str(caught.value) for text in (server.url, MD5, repr(str(path))))
     assert len(server.requests) == requests
     assert (path.read_bytes() if path.exists() else None) == before

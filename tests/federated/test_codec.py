@@ -56,7 +56,7 @@ def test_the_same_bundle_has_the_same_bytes():
     assert encode(bundle) != encode({"a": 1.0, "b": bundle["b"]})
 
 
-@pytest.mark.parametrize("end", range(0, 260, 13))
+@pytest.mark.parametrize("end", range(0, 240, 12))
 def test_bytes_cut_short_are_refused(end):
     data = encode({"weights": {"a": torch.arange(20.0)}, "n": 1.0})
     assert end < len(data)
@@ -69,5 +69,5 @@ def test_another_safetensors_file_is_refused():
 
     with pytest.raises(FileFormatError, match="no bundle"):
         decode(save({"a": torch.zeros(2)}))
-    with pytest.raises(FileFormatError, match="the format is 'x'"):
+    with pytest.raises(FileFormatError, match="the format is one of"):
         decode(save({"a": torch.zeros(2)}, {"format": "x", "layout": "{}"}))

@@ -1,5 +1,6 @@
 """Rounds: who is asked, what counts, what stays as it is."""
 
+import weakref
 from itertools import pairwise
 
 import pytest
@@ -9,6 +10,7 @@ from firecv.errors import DataError, FederatedError
 from firecv.federated import LocalFleet, Plan, rounds, start
 from firecv.federated.algorithms import SCAFFOLD, FedAvg, Fire
 from firecv.federated.engine import one_round, sample, sent_to
+from firecv.federated.gate import PROBE
 from firecv.fire.validation import as_validation
 from firecv.models import Task
 from firecv.training import Training
@@ -166,6 +168,28 @@ def test_less_than_the_whole_state_can_be_sent():
     server = {"weights": {}, "secret": 1.0}
     assert sent_to(Spare(), server, 4) == {"weights": {}, "number": 4.0}
     assert sent_to(FedAvg(), server, 4) is server
+
+
+@pytest.mark.parametrize("sends_fisher", [False, True], ids=["weights", "weights and Fisher"])
+def test_of_many_answers_few_are_kept_at_a_time(sends_fisher):
+    """Only the first round with a new entry holds all answers back."""
+    alive, most = weakref.WeakSet(), []
+
+    class Counted(Faulty):
+        def client_update(self, *arguments):
+            upload, memory = super().client_update(*arguments)
+            alive.add(upload["weights"]["0.weight"])
+            most[-1] = max(most[-1], len(alive))
+            return upload, memory
+
+    algorithm = Counted(sends_fisher=sends_fisher)
+    plan = plan_of(algorithm)
+    fleet = fleet_of(plan, clients(40))
+    state = None
+    for number in range(2):
+        most.append(0)
+        state = one_round(plan, fleet, state or start(plan, fleet)).state
+        assert most[-1] == (40 if sends_fisher and number == 0 else PROBE)
 
 
 @pytest.mark.parametrize("rule", ["mean", "median", "trimmed"])

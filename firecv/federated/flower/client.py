@@ -7,7 +7,7 @@ as ``memory-folder`` in the SuperNode's configuration.
 
 import json
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, cast
 
@@ -58,47 +58,49 @@ def client_app(problem: Problem | None = None) -> ClientApp:
     'ClientApp'
     """
     app = ClientApp()
-
-    def describe(message: Message, context: Context) -> Message:
-        job = to_job(context.run_config)
-        partition, n_partitions = _place(context)
-        client = _problem(problem, job).load_client(partition, n_partitions, job.settings)
-        found: dict[str, MetricRecordValues] = {
-            "partition": partition,
-            "n-partitions": n_partitions,
-            "n-samples": len(client),
-            "is-tested": int(client.test is not None),
-        }
-        return Message(RecordDict({CLIENT: MetricRecord(found)}), reply_to=message)
-
-    def train(message: Message, context: Context) -> Message:
-        job, request = to_job(context.run_config), request_of(message.content)
-        partition, n_partitions = _place(context)
-        if request.client != partition:
-            raise DataError(f"asked as client {request.client}, but this is client {partition}")
-        chosen = _problem(problem, job)
-        memory = _recall(context, request)
-        upload, after = answered(
-            to_algorithm(request.algorithm),
-            _task(chosen, json.dumps(dict(job.settings))),
-            request.phase,
-            to_bundle(message.content),
-            memory.since(request.counted),
-            chosen.load_client(partition, n_partitions, job.settings),
-            client_rng(request.seed, request.number, partition),
-        )
-        records = to_records(upload)
-        if request.phase != "judge":
-            memory = memory.then(request.number, request.counted, after)
-            remembers = bool(memory.before or memory.after)
-            if remembers:
-                _remember(context, request, memory)
-            records[CLIENT] = MetricRecord({REMEMBERS: int(remembers)})
-        return Message(records, reply_to=message)
-
-    app.query()(_answering(describe))
-    app.train()(_answering(train))
+    app.query()(_answering(partial(_describe, problem)))
+    app.train()(_answering(partial(_train, problem)))
     return app
+
+
+def _describe(given: Problem | None, message: Message, context: Context) -> Message:
+    """Return which client this is and how many samples it has."""
+    job = to_job(context.run_config)
+    partition, n_partitions = _place(context)
+    client = _problem(given, job).load_client(partition, n_partitions, job.settings)
+    found: dict[str, MetricRecordValues] = {
+        "partition": partition,
+        "n-partitions": n_partitions,
+        "n-samples": len(client),
+        "is-tested": int(client.test is not None),
+    }
+    return Message(RecordDict({CLIENT: MetricRecord(found)}), reply_to=message)
+
+
+def _train(given: Problem | None, message: Message, context: Context) -> Message:
+    """Return the answer to a request, and remember what is to be remembered."""
+    job, request = to_job(context.run_config), request_of(message.content)
+    partition, n_partitions = _place(context)
+    if request.client != partition:
+        raise DataError(f"asked as client {request.client}, but this is client {partition}")
+    problem, memory = _problem(given, job), _recall(context, request)
+    upload, after = answered(
+        to_algorithm(request.algorithm),
+        _task(problem, json.dumps(dict(job.settings))),
+        request.phase,
+        to_bundle(message.content),
+        memory.since(request.counted),
+        problem.load_client(partition, n_partitions, job.settings),
+        client_rng(request.seed, request.number, partition),
+    )
+    records = to_records(upload)
+    if request.phase != "judge":
+        memory = memory.then(request.number, request.counted, after)
+        remembers = bool(memory.before or memory.after)
+        if remembers:
+            _remember(context, request, memory)
+        records[CLIENT] = MetricRecord({REMEMBERS: int(remembers)})
+    return Message(records, reply_to=message)
 
 
 def _answering(handler: Handler) -> Handler:

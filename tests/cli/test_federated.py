@@ -1,0 +1,163 @@
+"""`firecv federated` as a person types it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from firecv import cli
+
+QUICK = ["--fragments", "iid:n=3", "--epochs", "1", "--rounds", "2"]
+
+
+@pytest.fixture
+def run(monkeypatch, capsys, tmp_path):
+    """Return a function that runs a command in an empty folder: exit code, output, messages."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FIRECV_DATA", raising=False)
+    monkeypatch.setenv("FIRECV_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def run_command(*words):
+        monkeypatch.setattr(sys, "argv", ["firecv", "federated", "simulate", *words])
+        try:
+            code = cli.main()
+        except SystemExit as stop:
+            code = stop.code or 0
+        said = capsys.readouterr()
+        return code, said.out, said.err
+
+    return run_command
+
+
+def test_a_table_of_rounds_and_the_result(run):
+    code, out, err = run("digits", *QUICK)
+    assert code == 0 and err == ""
+    header, *rows, blank, result = out.splitlines()
+    assert header.split()[:6] == ["round", "heard", "failed", "validation", "test", "client"]
+    assert [row.split()[:3] for row in rows] == [["0", "0", "0"], ["1", "3", "0"], ["2", "3", "0"]]
+    assert blank == "" and result.startswith("After round 2 of 3 clients: ")
+
+
+def test_many_rounds_are_thinned_out_and_the_last_is_there(run):
+    code, out, _ = run("digits", *QUICK[:4], "--rounds", "45")
+    shown = [int(line.split()[0]) for line in out.splitlines()[1:-2]]
+    assert code == 0 and len(shown) <= 20 and shown[-1] == 45
+
+
+def test_as_json_it_is_json(run):
+    code, out, _ = run("digits", *QUICK, "--json", "--algorithm", "fire", "--set", "rule=mixture")
+    found = json.loads(out)
+    assert code == 0 and found["clients"] == ["client 1", "client 2", "client 3"]
+    assert [record["round"] for record in found["records"]] == [0, 1, 2]
+    last = found["records"][-1]
+    assert found["result"]["test"]["accuracy"] == last["scores"]["test_accuracy"]
+    assert found["records"][1]["statistic"] > 0 and found["stopped"] is None
+
+
+def test_a_checkpoint_is_gone_on_from(run, tmp_path):
+    whole = json.loads(run("digits", *QUICK[:4], "--rounds", "4", "--json")[1])
+    run("digits", *QUICK, "--checkpoint", "here")
+    words = ("digits", *QUICK[:4], "--rounds", "4", "--checkpoint", "here", "--json")
+    resumed = json.loads(run(*words)[1])
+    assert (tmp_path / "here" / "records.jsonl").is_file()
+    assert resumed["result"] == whole["result"]
+    for found in (whole, resumed):
+        for record in found["records"]:
+            record["seconds"] = 0
+    assert resumed == whole
+
+
+def test_ones_own_file(run, tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
+    frame["site"], frame["ill"] = np.repeat(["A", "B"], 60), (frame["a"] > 0).astype(int)
+    frame.to_csv(tmp_path / "own.csv", index=False)
+    code, out, _ = run("own.csv", "--target", "ill", "--column", "site", "--rounds", "2", "--json")
+    assert code == 0 and json.loads(out)["clients"] == ["A", "B"]
+
+
+def test_clients_with_a_shift_of_their_own(run):
+    code, out, _ = run("digits", *QUICK, "--bands", "rotation", "--rule", "median", "--json")
+    assert code == 0 and len(json.loads(out)["records"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["digts"], "did you mean 'digits'"),
+        (["digits", "--algorithm", "fedavgg"], "did you mean 'fedavg'"),
+        (["digits", "--set", "local.rat=1"], "did you mean 'rate'"),
+        (["digits", "--fragments", "iid:n=99999"], "99999"),
+        (["digits", "--column", "site"], "site"),
+        (["digits", "--rounds", "0"], "n_rounds"),
+        (["digits", "--participation", "2"], "participation"),
+        (["wine", "--bands", "rotation", "--fragments", "iid:n=3"], "image"),
+        (["no.csv", "--target", "ill"], "no.csv"),
+        (["digits", "--algorithm", "fire", "--validation", "none"], "validation"),
+        (["digits", "--processes", "0"], "n_processes"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "message",
+)
+def test_mistakes_get_one_sentence_and_no_traceback(run, words, message):
+    code, _, err = run(*words)
+    assert code == 1
+    assert err.startswith("firecv: ") and message in err and "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_checkpoint_of_another_run_is_refused(run):
+    run("digits", *QUICK, "--checkpoint", "here")
+    code, _, err = run("digits", *QUICK, "--checkpoint", "here", "--seed", "1")
+    assert code == 1 and "of another run" in err and "give another folder" in err
+
+
+def test_a_run_of_which_nothing_comes_says_why(run):
+    words = ["--set", "local.rate=1e6", "--rounds", "9"]
+    code, _, err = run("digits", *QUICK[:4], *words)
+    assert code == 1 and "too few clients have answered in the last 5 rounds" in err
+    assert len(err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["--help"]], ids=["nothing", "help"])
+def test_there_is_help_with_examples(run, words):
+    _, out, err = run(*words)
+    said = out + err
+    assert "Usage" in said
+    if words:
+        assert "firecv federated simulate digits" in said.split("Examples", 1)[1]
+
+
+COMMAND = [sys.executable, "-m", "firecv.cli", "federated", "simulate", "digits"]
+
+
+@pytest.mark.slow
+def test_the_real_command_with_processes(tmp_path):
+    words = [*COMMAND, *QUICK, "--processes", "2", "--json"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [len(record["clients"]) for record in json.loads(done.stdout)["records"]] == [0, 3, 3]
+
+
+@pytest.mark.slow
+def test_an_interruption_leaves_a_checkpoint_to_go_on_from(tmp_path):
+    words = [*COMMAND, *QUICK[:4], "--rounds", "100000", "--checkpoint", "here"]
+    process = subprocess.Popen(
+        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    deadline = time.monotonic() + 120
+    while len(list((tmp_path / "here").glob("round-*3.json"))) < 1:
+        assert time.monotonic() < deadline and process.poll() is None
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGINT)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 130 and "Traceback" not in err
+    words[words.index("100000")] = "5"
+    done = subprocess.run(words, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

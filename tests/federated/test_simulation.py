@@ -1,0 +1,108 @@
+"""Simulations described in words and numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from firecv.errors import DataError, FirecvError
+from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
+from firecv.federated.simulation import Simulation, algorithm_of, build, simulate
+from firecv.training import Training
+from tests.federated.small import same
+
+
+def test_settings_have_the_types_of_fields():
+    found = algorithm_of(
+        "fire",
+        ["form=quadratic", "strength=2", "every=3", "local.rate=0.5", "accumulation.mix=0.25"],
+        n_epochs=7,
+    )
+    assert isinstance(found, Fire)
+    assert (found.form, found.strength, found.every) == ("quadratic", 2.0, 3)
+    assert found.local == Training(7, 64, 0.5, "sgd", momentum=0.9, decay=1e-5)
+    assert found.accumulation.mix == 0.25
+
+
+def test_settings_of_settings_keep_the_algorithms_defaults():
+    assert algorithm_of("scaffold", ["local.rate=0.5"]).local.momentum == 0
+    assert algorithm_of("fedavg", ["local.rate=0.5"]).local.momentum == 0.9
+    assert algorithm_of("fedavg", ["local.n_epochs=3"], n_epochs=1).local.n_epochs == 3
+
+
+def test_algorithms_that_count_rounds_are_told_how_many():
+    assert algorithm_of("fedfishr", n_rounds=30).n_rounds == 30
+    assert algorithm_of("fedfishr", ["n_rounds=12"], n_rounds=30).n_rounds == 12
+    assert algorithm_of("fedavg", n_rounds=30) == FedAvg()
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_every_algorithm_can_be_named(name):
+    assert type(algorithm_of(name, n_epochs=1, n_rounds=5)) is ALGORITHMS[name]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "words"),
+    [
+        ("fedavgg", [], "did you mean 'fedavg'"),
+        ("fedprox", ["strength"], "write key=value"),
+        ("fedprox", ["strength=much"], "is a number; got 'much'"),
+        ("fedprox", ["locl.rate=1"], "did you mean 'local'"),
+        ("fedprox", ["local.rat=1"], "did you mean 'rate'"),
+        ("fedprox", ["strength.x=1"], "plain setting"),
+        ("fire", ["form=nice"], "is one of"),
+        ("scaffold", ["local.momentum=0.9"], "momentum=0"),
+        ("fedavg", ["local.rate=-1"], "rate is -1.0; expected"),
+    ],
+)
+def test_mistakes_in_settings_are_named(name, settings, words):
+    with pytest.raises(FirecvError, match=words):
+        algorithm_of(name, settings)
+
+
+def test_v_is_seen_as_asked():
+    for validation in ("none", "unlabelled", "labelled"):
+        built = build(Simulation("digits", fragments="iid:n=3", validation=validation))
+        assert built.plan.holder.regime == validation
+        assert all(client.validation.regime == "none" for client in built.clients)
+
+
+def test_v_is_given_to_clients_if_it_is_shared():
+    settings = ["form=trace", "validation=shared"]
+    built = build(Simulation("digits", fragments="iid:n=3", algorithm="fire", settings=settings))
+    assert all(client.validation is built.plan.holder for client in built.clients)
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(300, 3))
+    frame = pd.DataFrame(x, columns=["a", "b", "c"])
+    frame["site"] = np.repeat(["north", "south", "west"], 100)
+    frame["ill"] = np.where(x[:, 0] > 0, "yes", "no")
+    frame.to_csv(tmp_path / "patients.csv", index=False)
+    return str(tmp_path / "patients.csv")
+
+
+def test_a_file_is_cut_by_its_column(file):
+    found = simulate(Simulation(file, target="ill", column="site", n_rounds=4, n_epochs=3))
+    assert found.names == ("north", "south", "west")
+    assert found.scores["test"].accuracy > 0.8
+
+
+def test_a_file_without_a_column_is_dealt_out(file):
+    built = build(Simulation(file, target="ill", fragments="quantity:n=4"))
+    # The column that names sites is an input like any other then.
+    assert len(built.clients) == 4 and built.clients[0].data[0].shape[1] == 6
+
+
+def test_a_file_needs_a_target(file):
+    with pytest.raises(DataError, match="name its column to predict"):
+        build(Simulation(file))
+
+
+def test_the_same_simulation_gives_the_same_result(tmp_path):
+    simulation = Simulation("digits", fragments="iid:n=4", n_rounds=3, n_epochs=1)
+    one, other = simulate(simulation), simulate(simulation, checkpoint=tmp_path)
+    again = simulate(simulation, checkpoint=tmp_path)
+    assert same(one.history.weights, other.history.weights)
+    assert same(one.history.weights, again.history.weights) and one.scores == again.scores
