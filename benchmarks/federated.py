@@ -10,23 +10,21 @@ its samples. Other libraries run in an environment of their own: its Python is n
 
 from __future__ import annotations
 
-import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from command import Bar, Benchmark, run, say
+from federated_peers import Peer, Problem, started
 from timing import Row, in_fresh_process, peak_mb, reset_peak, resident_mb, trim
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
 from firecv.federated import Client, LocalFleet, Plan, Round, rounds
@@ -47,8 +45,9 @@ N_VALIDATION = 200
 SHAPES = {"10x600": (10, 600), "100x60": (100, 60), "1000x60": (1000, 60)}
 TURNS = {"10x600": 12, "100x60": 10, "1000x60": 3}
 PEERS = {"10x600": ("fedlab", "flower"), "100x60": ("fedlab", "flower"), "1000x60": ("fedlab",)}
-LEFT_OUT = {"1000x60": "flower: left out, its rounds of 1,000 clients take over half a minute each"}
+LEFT_OUT = {"1000x60": "flower: left out, a round would take as long as ten of 100x60"}
 FIRE_CASES = ("10x600", "100x60")
+MEMORY_CASES = ("100x60", "1000x60")
 FIRE_ROUNDS, FIRE_TURNS = 10, 3
 """Two refreshes are in as many rounds; what they cost repeats with every five."""
 QUICK_DIVISOR = 5
@@ -57,8 +56,6 @@ FORMS: dict[str, Fire] = {
     "precondition": Fire("precondition", local=LOCAL),
     "quadratic": Fire("quadratic", local=LOCAL),
     "quadratic 8bit": Fire("quadratic", compression="8bit", local=LOCAL),
-    "quadratic topk": Fire("quadratic", compression="topk", local=LOCAL),
-    "quadratic lowrank": Fire("quadratic", compression="lowrank", local=LOCAL),
 }
 DEFAULT = "weigh"
 METRICS = {
@@ -91,7 +88,7 @@ class Made(Sequence[Client]):
         """Return the number of clients."""
         return len(self.sizes)
 
-    def __getitem__(self, k: int) -> Client:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def __getitem__(self, k: int) -> Client:  # pyright: ignore
         """Return a client."""
         if not 0 <= k < len(self):
             raise IndexError(k)
@@ -154,7 +151,9 @@ def trained(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
 
 
 Turn = Callable[[], float | None]
-"""Does its work once and returns the seconds; None, the reason said, if it cannot."""
+"""Does its work once and returns the seconds; None, the reason said, if it fails."""
+Values = dict[tuple[str, str], float]
+"""Numbers by method and metric."""
 
 
 def timed(step: Callable[[], object], clock: Callable[[], float] = time.process_time) -> Turn:
@@ -186,33 +185,8 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> float:
     return median(a / b for a, b in zip(over, under, strict=True))
 
 
-class Peer:
-    """A library in a process of its own, which computes a round when asked."""
-
-    def __init__(self, library: str, process: subprocess.Popen[str], folder: Path) -> None:
-        self.library, self.process, self.folder = library, process, folder
-
-    def turn(self) -> float | None:
-        """Return the CPU seconds of one round more; None, with the reason said, if it fails."""
-        assert self.process.stdin is not None and self.process.stdout is not None
-        try:
-            self.process.stdin.write("\n")
-            self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
-        reply = json.loads(line) if line else {"error": "the process ended"}
-        if "error" in reply:
-            say(f"{self.library}: {reply['error']}")
-        return reply.get("seconds")
-
-    def weights(self) -> Tensor:
-        """Return all weights after the first round."""
-        return torch.from_numpy(np.load(self.folder / f"{self.library}.npy", allow_pickle=False))
-
-
 @contextmanager
-def peers(case: str, clients: Sequence[Client]) -> Iterator[list[Peer]]:
+def peers(case: str, clients: Sequence[Client]) -> Generator[list[Peer]]:
     """Start other libraries, and end them afterwards."""
     python = Path(
         os.environ.get("FIRECV_FEDERATED_PEERS", ROOT / ".venv-federated" / "bin" / "python")
@@ -226,59 +200,12 @@ def peers(case: str, clients: Sequence[Client]) -> Iterator[list[Peer]]:
         return
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="firecv-")))
-        write_problem(folder, clients)
-        yield [
-            Peer(library, stack.enter_context(started(python, library, folder)), folder)
-            for library in PEERS[case]
-        ]
-
-
-def write_problem(folder: Path, clients: Sequence[Client]) -> None:
-    """Write what ``federated_peers.py`` reads."""
-    arrays = {
-        "x": torch.stack([client.data[0] for client in clients]),
-        "y": torch.stack([client.data[1] for client in clients]),
-        "initial": nn.utils.parameters_to_vector(network().model.parameters()).detach(),
-    }
-    for name, values in arrays.items():
-        np.save(folder / f"{name}.npy", values.numpy(), allow_pickle=False)
-    settings = {
-        "widths": WIDTHS,
-        "n_clients": len(clients),
-        "batch_size": LOCAL.batch_size,
-        "rate": LOCAL.rate,
-    }
-    (folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
-
-
-@contextmanager
-def started(python: Path, library: str, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """Start one library with one thread, offline; end the process, whatever happens."""
-    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
-    quiet = {
-        "FLWR_DISABLE_UPDATE_CHECK": "1",
-        "FLWR_HOME": str(folder),
-        "FLWR_TELEMETRY_ENABLED": "0",
-        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on the loopback address
-        "RAY_TMPDIR": str(folder),
-        "RAY_USAGE_STATS_ENABLED": "0",
-    }
-    process = subprocess.Popen(
-        [str(python), str(ROOT / "benchmarks" / "federated_peers.py"), library, str(folder)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=os.environ | one | quiet,
-    )
-    try:
-        yield process
-    finally:
-        try:  # at the end of its input a library ends what it has started
-            process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
+        data = [client.data for client in clients]
+        assert LOCAL.batch_size is not None
+        Problem(folder, list(WIDTHS), len(data), LOCAL.batch_size, LOCAL.rate).write(
+            network().model, data
+        )
+        yield [stack.enter_context(started(python, library, folder)) for library in PEERS[case]]
 
 
 def measured(case: str, quick: bool) -> list[Row]:
@@ -288,7 +215,7 @@ def measured(case: str, quick: bool) -> list[Row]:
     lazily = Made(n_clients // (QUICK_DIVISOR if quick else 1), n_samples)
     clients = list(lazily)
     values = engine_values(case, clients, 1 if quick else TURNS[case])
-    if n_samples == SHAPES["100x60"][1]:
+    if case in MEMORY_CASES:
         values |= memory_values(case, lazily)
     if case in FIRE_CASES:
         values |= fire_values(clients, 1 if quick else FIRE_TURNS)
@@ -296,19 +223,16 @@ def measured(case: str, quick: bool) -> list[Row]:
     return [*rows, process_row(case, clients, 1 if quick else TURNS[case])]
 
 
-Values = dict[tuple[str, str], float]
-"""Numbers by method and metric."""
-
-
 def engine_values(case: str, clients: Sequence[Client], n_turns: int) -> Values:
     """Return what a round of FedAvg costs, by every method."""
     own, loop = run_of(FedAvg(LOCAL), clients), by_loop(clients)
     with peers(case, clients) as others:
-        turns = {"firecv": timed(lambda: next(own)), "loop": timed(lambda: next(loop))}
-        turns |= {peer.library: peer.turn for peer in others}
-        values = error_values(clients, [peer for peer in others if peer.turn() is not None])
-        in_turns({name: turns[name] for name in ("firecv", "loop")}, 1)  # peers have had theirs
-        seconds = in_turns(turns, n_turns)
+        turns: dict[str, Turn] = {"firecv": timed(lambda: next(own))}
+        turns |= {"loop": timed(lambda: next(loop))}
+        in_turns(turns, 1)  # the first round brings code and data into memory
+        others = [peer for peer in others if peer.turn() is not None]
+        values = error_values(clients, others)
+        seconds = in_turns(turns | {peer.library: peer.turn for peer in others}, n_turns)
     for name, found in seconds.items():
         values[name, "client_round_ms"] = 1000 * median(found) / len(clients)
         values[name, "loop_ratio"] = ratio(found, seconds["loop"])

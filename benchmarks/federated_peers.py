@@ -1,9 +1,10 @@
 """Rounds of FedAvg by FedLab and Flower, each run in the environment that has them.
 
-Started by ``federated.py`` with the other environment's Python, the name of one library and a
-folder with the clients' data, the initial weights and the settings. Every line of standard input
-asks for one round more; every line of standard output is the answer to it, as JSON. The weights
-after the first round go to the folder. Nothing of firecv is imported.
+Both ends of the line are here: what ``federated.py`` imports to start a library and to ask it, and
+the script that it starts with the other environment's Python, the name of the library and a folder
+with the clients' data, the initial weights and the settings. Every line of standard input asks for
+one round more; every line of standard output is the answer to it, as JSON. The weights after the
+first round go to the folder. Nothing of firecv is imported.
 
 Seconds are CPU time of the round alone: of this process for FedLab, which has no other, and of this
 process and all below it for Flower, whose clients and whose Ray run in processes of their own.
@@ -14,15 +15,17 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import time
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from command import say
 from torch import Tensor, nn
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -37,6 +40,18 @@ class Problem(NamedTuple):
     batch_size: int
     rate: float
 
+    def write(self, model: nn.Module, data: Sequence[tuple[Tensor, Tensor]]) -> None:
+        """Write the problem, with the model's weights and all clients' data, to its folder."""
+        arrays = {
+            "x": torch.stack([x for x, _ in data]),
+            "y": torch.stack([y for _, y in data]),
+            "initial": nn.utils.parameters_to_vector(model.parameters()).detach(),
+        }
+        for name, values in arrays.items():
+            np.save(self.folder / f"{name}.npy", values.numpy(), allow_pickle=False)
+        settings = {k: v for k, v in self._asdict().items() if k != "folder"}
+        (self.folder / "settings.json").write_text(json.dumps(settings), encoding="utf-8")
+
     @classmethod
     def read(cls, folder: Path) -> Problem:
         """Return the problem in a folder."""
@@ -50,17 +65,91 @@ class Problem(NamedTuple):
 
     def model(self) -> nn.Module:
         """Return the network at its initial weights."""
-        layers: list[nn.Module] = []
-        for n_inputs, n_outputs in zip(self.widths[:-1], self.widths[1:], strict=True):
-            layers += [nn.Linear(n_inputs, n_outputs), nn.ReLU()]
-        network = nn.Sequential(*layers[:-1])
+        network = self.network()
         initial = torch.from_numpy(self.array("initial"))
         nn.utils.vector_to_parameters(initial, network.parameters())
         return network
 
+    def network(self) -> nn.Module:
+        """Return the network."""
+        layers: list[nn.Module] = []
+        for n_inputs, n_outputs in zip(self.widths[:-1], self.widths[1:], strict=True):
+            layers += [nn.Linear(n_inputs, n_outputs), nn.ReLU()]
+        return nn.Sequential(*layers[:-1])
+
+    def trained(self, weights: Mapping[str, Tensor], k: int) -> dict[str, Tensor]:
+        """Return the weights after one epoch of a client, the samples in their order."""
+        torch.set_num_threads(1)
+        with torch.device("meta"):  # no random weights, which would only be replaced
+            model = self.network()
+        model.load_state_dict(weights, assign=True)
+        optimiser = torch.optim.SGD(model.parameters(), self.rate)
+        x, y = self.client(k)
+        for rows, labels in zip(x.split(self.batch_size), y.split(self.batch_size), strict=True):
+            optimiser.zero_grad()
+            nn.functional.cross_entropy(model(rows), labels).backward()
+            optimiser.step()
+        return model.state_dict()
+
     def array(self, name: str, mmap_mode: Any = None) -> Any:
         """Return an array of the folder."""
         return np.load(self.folder / f"{name}.npy", mmap_mode=mmap_mode, allow_pickle=False)
+
+
+class Peer:
+    """A library in a process of its own, which computes a round when asked."""
+
+    def __init__(self, library: str, process: subprocess.Popen[str], folder: Path) -> None:
+        self.library, self.process, self.folder = library, process, folder
+
+    def turn(self) -> float | None:
+        """Return the CPU seconds of one round more; None, with the reason said, if it fails."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        try:
+            self.process.stdin.write("\n")
+            self.process.stdin.flush()
+            line = self.process.stdout.readline()
+        except BrokenPipeError:
+            line = ""
+        reply = json.loads(line) if line else {"error": "the process ended"}
+        if "error" in reply:
+            say(f"{self.library}: {reply['error']}")
+            return None
+        return float(reply["seconds"])
+
+    def weights(self) -> Tensor:
+        """Return all weights after the first round."""
+        return torch.from_numpy(np.load(self.folder / f"{self.library}.npy", allow_pickle=False))
+
+
+@contextlib.contextmanager
+def started(python: Path, library: str, folder: Path) -> Generator[Peer]:
+    """Run one library with one thread, offline; end the process, whatever happens."""
+    one = {f"{name}_NUM_THREADS": "1" for name in ("OMP", "OPENBLAS", "MKL")}
+    quiet = {
+        "FLWR_DISABLE_UPDATE_CHECK": "1",
+        "FLWR_HOME": str(folder),
+        "FLWR_TELEMETRY_ENABLED": "0",
+        "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0",  # keeps Ray on the loopback address
+        "RAY_TMPDIR": str(folder),
+        "RAY_USAGE_STATS_ENABLED": "0",
+    }
+    process = subprocess.Popen(
+        [str(python), __file__, library, str(folder)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        env=os.environ | one | quiet,
+    )
+    try:
+        yield Peer(library, process, folder)
+    finally:
+        try:  # at the end of its input a library ends what it has started
+            process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
 
 
 Round = Callable[[], tuple[float, Tensor]]
@@ -72,7 +161,7 @@ def by_fedlab(given: Problem, answer: Callable[[Round], None]) -> None:
     # FedLab's data sets, unused here, import torchvision, whose build may not go with this torch.
     for name in ("torchvision", "torchvision.transforms", "torchvision.datasets"):
         sys.modules[name] = types.ModuleType(name)
-    sys.modules["torchvision"].transforms = sys.modules["torchvision.transforms"]
+    sys.modules["torchvision"].__dict__["transforms"] = sys.modules["torchvision.transforms"]
     from fedlab.contrib.algorithm.fedavg import FedAvgSerialClientTrainer, FedAvgServerHandler
     from torch.utils.data import DataLoader, TensorDataset
 
@@ -114,21 +203,10 @@ def by_flower(given: Problem, answer: Callable[[Round], None]) -> None:
 
     @client.train()
     def train(message: Message, context: Context) -> Message:
-        torch.set_num_threads(1)
-        model = given.model()
-        model.load_state_dict(message.content["arrays"].to_torch_state_dict())
-        x, y = given.client(int(context.node_config["partition-id"]))
-        optimiser = torch.optim.SGD(model.parameters(), given.rate)
-        for rows in torch.arange(len(x)).split(given.batch_size):
-            optimiser.zero_grad()
-            nn.functional.cross_entropy(model(x[rows]), y[rows]).backward()
-            optimiser.step()
-        found = RecordDict(
-            {
-                "arrays": ArrayRecord(model.state_dict()),
-                "metrics": MetricRecord({"num-examples": len(x)}),
-            }
-        )
+        received = message.content.array_records["arrays"].to_torch_state_dict()
+        weights = given.trained(received, int(context.node_config["partition-id"]))
+        sizes = MetricRecord({"num-examples": 1})  # all clients are as large
+        found = RecordDict({"arrays": ArrayRecord(weights), "metrics": sizes})
         return Message(found, reply_to=message)
 
     @server.main()
@@ -145,10 +223,8 @@ def by_flower(given: Problem, answer: Callable[[Round], None]) -> None:
 
         answer(one_round)
 
-    resources = {"client_resources": {"num_cpus": 1, "num_gpus": 0.0}}
-    run_simulation(
-        server, client, given.n_clients, backend_config=resources | {"init_args": {"num_cpus": 1}}
-    )
+    resources: Any = {"init_args": {"num_cpus": 1}, "client_resources": {"num_cpus": 1}}
+    run_simulation(server, client, given.n_clients, backend_config=resources)
 
 
 def tree_seconds() -> float:

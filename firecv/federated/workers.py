@@ -95,7 +95,7 @@ class Worker:
         self._inboxes = tuple(Block() for _ in range(SLOTS))
         self._outboxes = tuple(Block() for _ in range(SLOTS))
         self._given = (self._inboxes, self._outboxes, broadcast, algorithm, task, clients, seed)
-        self._timeout, self._deadline = timeout, math.inf
+        self._timeout, self._deadline = math.inf if timeout is None else timeout, math.inf
         self._is_started = self._is_ready = False
         self._n_killed = 0
         self._jobs: deque[tuple[int, Job]] = deque()
@@ -169,7 +169,8 @@ class Worker:
         """Forget all clients."""
         if self._jobs:
             self._jobs.clear()
-            self._kill()
+            if self._is_started:
+                self._kill()
 
     def end(self) -> None:
         """End the process and give shared memory back."""
@@ -178,6 +179,7 @@ class Worker:
                 self._send(None)
                 self._process.join(PATIENCE)
             self._kill()
+        self._jobs.clear()
         for box in (*self._inboxes, *self._outboxes):
             box.close()
 
@@ -211,8 +213,7 @@ class Worker:
             pass
 
     def _wait_anew(self) -> None:
-        is_limited = self._timeout is not None and self._jobs
-        self._deadline = time.monotonic() + self._timeout if is_limited else math.inf
+        self._deadline = time.monotonic() + self._timeout if self._jobs else math.inf
 
     def _kill(self) -> None:
         self._process.kill()
