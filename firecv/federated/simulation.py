@@ -168,7 +168,7 @@ def simulate(
         What to run.
     engine
         "embedded" computes clients in this process or in others; "flower" sends the same rounds
-        through Flower, and evaluates the last of them only.
+        through Flower.
     checkpoint, every, n_processes, timeout
         As for `firecv.federated.run`.
 
@@ -191,7 +191,7 @@ def simulate(
             timeout=timeout,
         )
     else:
-        history = _on_flower(built, simulation.n_rounds, checkpoint, n_processes, timeout)
+        history = _on_flower(built, simulation.n_rounds, checkpoint, every, n_processes, timeout)
     task = built.plan.task
     scores = {name: score(task, history.weights, data) for name, data in built.sets.items()}
     return Simulated(history, built.names, scores)
@@ -253,6 +253,7 @@ def _on_flower(
     built: Built,
     n_rounds: int,
     checkpoint: str | Path | None,
+    every: int,
     n_processes: int,
     timeout: float | None,
 ) -> History:
@@ -265,6 +266,8 @@ def _on_flower(
             built.clients,
             n_rounds,
             model="federated_mlp",
+            evaluate_on=built.sets,
+            every=every,
             timeout=FLOWER_TIMEOUT if timeout is None else timeout,
             checkpoint=checkpoint,
         )

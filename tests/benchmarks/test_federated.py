@@ -41,7 +41,7 @@ def test_a_quick_run_without_other_libraries_says_so_and_writes_its_rows(tmp_pat
     # Weights go up and down in ten rounds; a Fisher does twice, in 32 bits or in 8 and a scale.
     assert values["quadratic", "fire_bytes_ratio"] == pytest.approx(1.2, rel=1e-3)
     assert values["quadratic 8bit", "fire_bytes_ratio"] == pytest.approx(1.051, rel=1e-3)
-    assert 1 < values["firecv", "fire_bytes_ratio"] == values["weigh", "fire_bytes_ratio"] < 1.01
+    assert 1 <= values["firecv", "fire_bytes_ratio"] == values["weigh", "fire_bytes_ratio"] < 1.01
 
 
 @pytest.mark.slow
