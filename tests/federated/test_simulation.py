@@ -106,3 +106,20 @@ def test_the_same_simulation_gives_the_same_result(tmp_path):
     again = simulate(simulation, checkpoint=tmp_path)
     assert same(one.history.weights, other.history.weights)
     assert same(one.history.weights, again.history.weights) and one.scores == again.scores
+
+
+def test_flower_is_given_the_same_plan_clients_and_sets(monkeypatch, tmp_path):
+    from firecv.federated import flower
+    from firecv.federated.flower.job import plan_of
+    from firecv.federated.flower.problem import load_problem
+    from firecv.federated.run import run
+
+    def in_this_process(job, n_clients, *, n_processes):
+        problem = load_problem(job.problem)
+        some = [problem.load_client(k, n_clients, job.settings) for k in range(n_clients)]
+        return run(plan_of(job, problem), some, job.n_rounds, progress=False)
+
+    monkeypatch.setattr(flower, "simulate", in_this_process)
+    simulation = Simulation("digits", fragments="iid:n=3", n_rounds=2, n_epochs=1)
+    found, wanted = simulate(simulation, engine="flower"), simulate(simulation)
+    assert same(found.history.weights, wanted.history.weights) and found.scores == wanted.scores
