@@ -149,7 +149,13 @@ def test_the_real_command_with_processes(tmp_path):
 def test_an_interruption_leaves_a_checkpoint_to_go_on_from(tmp_path):
     words = [*COMMAND, *QUICK[:4], "--rounds", "100000", "--checkpoint", "here"]
     process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path,
+        # A process started in the background of a shell would be deaf to it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 120
     while len(list((tmp_path / "here").glob("round-*3.json"))) < 1:
