@@ -43,6 +43,7 @@ bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(INSTALLED) ## Measure speed besi
 	$(BIN)/python benchmarks/shift_test.py
 	$(BIN)/python benchmarks/ratios.py
 	$(BIN)/python benchmarks/weigh.py
+	$(BIN)/python benchmarks/federated.py
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --site-dir site
