@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import subprocess
 import sys
 import time
@@ -105,12 +106,15 @@ class Peer:
     def turn(self) -> float | None:
         """Return the CPU seconds of one round more; None, with the reason said, if it fails."""
         assert self.process.stdin is not None and self.process.stdout is not None
-        try:
+        with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write("\n")
             self.process.stdin.flush()
-            line = self.process.stdout.readline()
-        except BrokenPipeError:
-            line = ""
+        # If the process dies, others that it has started may still hold its standard output open.
+        is_ready = False
+        while not is_ready and self.process.poll() is None:
+            is_ready = bool(select.select([self.process.stdout], [], [], 1.0)[0])
+        is_ready = is_ready or bool(select.select([self.process.stdout], [], [], 0.0)[0])
+        line = self.process.stdout.readline() if is_ready else ""
         reply = json.loads(line) if line else {"error": "the process ended"}
         if "error" in reply:
             say(f"{self.library}: {reply['error']}")
@@ -145,11 +149,15 @@ def started(python: Path, library: str, folder: Path) -> Generator[Peer]:
     try:
         yield Peer(library, process, folder)
     finally:
-        try:  # at the end of its input a library ends what it has started
-            process.communicate(timeout=60)
+        assert process.stdin is not None and process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            process.stdin.close()  # at the end of its input a library ends what it has started
+        try:
+            process.wait(60)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.communicate()
+            process.wait()
+        process.stdout.close()
 
 
 Round = Callable[[], tuple[float, Tensor]]
