@@ -5,7 +5,9 @@ import sys
 
 import typer
 
-from firecv.cli import data, federated
+from firecv.cli import data, federated, results
+from firecv.cli import figure as figures
+from firecv.cli import table as tables
 from firecv.errors import FirecvError
 
 app = typer.Typer(
@@ -16,6 +18,9 @@ app = typer.Typer(
 )
 app.add_typer(data.app, name="data")
 app.add_typer(federated.app, name="federated")
+app.command(epilog=tables.EXAMPLES)(tables.table)
+app.command(epilog=figures.EXAMPLES)(figures.figure)
+app.add_typer(results.app, name="results")
 
 
 @app.callback()

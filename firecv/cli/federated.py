@@ -15,6 +15,7 @@ from firecv.errors import FederatedError
 from firecv.federated import simulation as api
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.history import History, Record
+from firecv.federated.secure import Secure
 from firecv.federated.uploads import Rule
 
 app = typer.Typer(help="Federated learning, simulated on this machine.", no_args_is_help=True)
@@ -62,6 +63,9 @@ def simulate(
         int, typer.Option(help="Below so many answers a round does not count.")
     ] = 1,
     rule: Annotated[Rule, typer.Option(help="How answers are combined.")] = "mean",
+    secure: Annotated[
+        bool, typer.Option("--secure", help="Mask uploads: the server learns their mean alone.")
+    ] = False,
     validation: Annotated[
         api.Seen, typer.Option(help="What the server sees of the validation set.")
     ] = "unlabelled",
@@ -93,6 +97,7 @@ def simulate(
         rule=rule,
         seed=seed,
         validation=validation,
+        secure=Secure() if secure else None,
     )
     found = api.simulate(
         simulation,

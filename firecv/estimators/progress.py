@@ -1,8 +1,9 @@
 """A progress bar over epochs, if someone is looking."""
 
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+
+from firecv.progress import bar
 
 
 @contextmanager
@@ -16,14 +17,5 @@ def epochs_shown(n_epochs: int, verbose: bool) -> Generator[Callable[[str, float
     verbose
         Whether to show a bar, on a terminal's standard error; elsewhere nothing is shown.
     """
-    if not verbose or not sys.stderr.isatty():
-        yield lambda name, loss: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task("training", total=n_epochs)
-        yield lambda name, loss: bars.update(bar, advance=1, description=f"{name}: {loss:.4f}")
+    with bar("training", n_epochs, shown=verbose) as advance:
+        yield lambda name, loss: advance(1, f"{name}: {loss:.4f}")

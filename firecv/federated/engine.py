@@ -11,9 +11,16 @@ import numpy as np
 from firecv.errors import DataError, FederatedError
 from firecv.federated.bundles import Bundle, n_bytes, tree_of
 from firecv.federated.contract import Algorithm, Cohort
-from firecv.federated.fleet import REPORT, Failure, Fleet, Phase
+from firecv.federated.fleet import Failure, Fleet, Phase, parted
 from firecv.federated.gate import Gate
 from firecv.federated.screening import Screen, is_bundle, norm
+from firecv.federated.secure.checks import (
+    Unseen,
+    check_means,
+    check_nobody_is_alone,
+    check_settings,
+)
+from firecv.federated.secure.settings import Secure
 from firecv.federated.uploads import Rule, Upload, Uploads
 from firecv.federated.weighing import Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
@@ -43,6 +50,9 @@ class Plan:
         How answers are combined.
     screen
         Which answers are refused.
+    secure
+        How uploads are masked, so that the server learns their mean alone; None for uploads in the
+        clear. What looks at single uploads is refused, or switched off, then.
     """
 
     algorithm: Algorithm
@@ -53,6 +63,7 @@ class Plan:
     min_clients: int = 1
     rule: Rule = "mean"
     screen: Screen = Screen()
+    secure: Secure | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -61,6 +72,8 @@ class Plan:
                 f"participation is a share above 0 up to 1 and min_clients at least 1, got "
                 f"{self.participation} and {self.min_clients}"
             )
+        if self.secure is not None:
+            check_settings(self.algorithm, self.rule, self.screen)
 
 
 @dataclass(frozen=True)
@@ -121,7 +134,11 @@ def start(plan: Plan, fleet: Fleet) -> State:
     """Return the state before the first round."""
     shares = np.asarray(fleet.sizes, np.float64) / sum(fleet.sizes)
     server = plan.algorithm.init(plan.task, plan.holder)
-    return State(0, server, tuple(map(float, shares)))
+    state = State(0, server, tuple(map(float, shares)))
+    if plan.secure is not None:
+        cohort = Cohort(1, sample(plan, len(shares), 1), state.weights)
+        check_means(plan.algorithm, plan.task, server, cohort, plan.holder)
+    return state
 
 
 def rounds(plan: Plan, fleet: Fleet, n_rounds: int, state: State | None = None) -> Iterator[Round]:
@@ -163,18 +180,9 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     asked = sample(plan, len(fleet.sizes), number)
     exchange = _Exchange(plan, fleet, state, number)
     cohort = Cohort(number, asked, state.weights, state.generation)
-    weighing, weighed = weighing_of(plan.algorithm), None
-    if weighing is not None and weighing.is_due(number):
-        uploads = list(exchange.uploads("report", asked, cohort))
-        if len(uploads) >= plan.min_clients:
-            weighed = weighing.decide(
-                plan.task, state.server, exchange.reports, uploads, cohort, plan.holder
-            )
-            cohort = _weighed_anew(cohort, fleet, exchange.heard, weighed)
-        answers = iter([u._replace(weight=cohort.weights[u.client]) for u in uploads])
-    else:
-        answers = exchange.uploads("train", asked, cohort)
-    server = _updated(plan, state, answers, cohort, exchange)
+    gathered = _single if plan.secure is None else _summed
+    uploads, cohort, weighed = gathered(plan, exchange, cohort)
+    server = _updated(plan, state, uploads, cohort, exchange)
     exchange.settle()
     state = State(number, server, cohort.weights, cohort.generation, exchange.gate.typical)
     seconds = time.perf_counter() - began
@@ -210,11 +218,12 @@ class _Exchange:
 
     def __init__(self, plan: Plan, fleet: Fleet, state: State, number: int) -> None:
         self.plan, self.fleet, self.state, self.number = plan, fleet, state, number
+        self.reached = fleet
         self.failures: dict[int, str] = {}
         self.heard: list[int] = []
         self.reports: dict[int, Bundle] = {}
         self.bytes_up = self.bytes_down = 0
-        self.gate = Gate(plan.screen, state.server, state.typical, fleet.sizes, self._refuse)
+        self.gate = Gate(plan.screen, state.server, state.typical, fleet.sizes, self.refuse)
 
     @property
     def is_void(self) -> bool:
@@ -223,37 +232,48 @@ class _Exchange:
 
     def uploads(self, phase: Phase, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
         """Yield the answers that pass the screen; reports are kept apart."""
-        for k, answer in self.gate.passed(self._answers(phase, clients)):
+        for k, answer in self.gate.passed(self.answers(phase, clients, self.broadcast)):
             self.heard.append(k)
             if phase == "report":
-                is_report = {name: name.startswith(REPORT) for name in answer}
-                self.reports[k] = {
-                    n.removeprefix(REPORT): answer[n] for n in answer if is_report[n]
-                }
-                answer = {name: part for name, part in answer.items() if not is_report[name]}
+                self.reports[k], answer = parted(answer)
             yield Upload(k, cohort.weights[k], answer)
 
-    def _answers(self, phase: Phase, clients: tuple[int, ...]) -> Iterator[tuple[int, Bundle]]:
+    def sketched(self, clients: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the clients whose reports pass the screen; what they upload they keep."""
+        # The screen asks for weights, of which it sees the server's own.
+        weights, answers = tree_of(self.state.server, "weights"), dict[int, Bundle]()
+        for k, answer in self.answers("sketch", clients, self.broadcast):
+            answers[k] = {**answer, "weights": weights}
+        self.reports = {k: parted(answer)[0] for k, answer in self.gate.passed(answers.items())}
+        return tuple(self.reports)
+
+    def answers(
+        self, phase: Phase, clients: Sequence[int], payload: Callable[[int], Bundle]
+    ) -> Iterator[tuple[int, Bundle]]:
         """Yield one answer of each client that has one; others go to the failures."""
+
+        def counted(client: int) -> Bundle:
+            sent = payload(client)
+            self.bytes_down += n_bytes(sent)
+            return sent
+
         missing = set(clients)
-        for k, answer in self.fleet.ask(phase, self.number, clients, self.payload):
+        for k, answer in self.reached.ask(phase, self.number, clients, counted):
             if k not in missing:  # it answers twice, or was not asked
                 continue
             missing.remove(k)
             if isinstance(answer, Failure):
                 self.failures[k] = answer.reason
             elif not is_bundle(answer):
-                self._refuse(k, "it is not made of named arrays and numbers")
+                self.refuse(k, "it is not made of named arrays and numbers")
             else:
                 self.bytes_up += n_bytes(answer)
                 yield k, answer
         self.failures |= {k: "no answer" for k in sorted(missing)}
 
-    def payload(self, client: int) -> Bundle:
-        """Return what is sent to a client, counting its bytes."""
-        sent = sent_to(self.plan.algorithm, self.state.server, client)
-        self.bytes_down += n_bytes(sent)
-        return sent
+    def broadcast(self, client: int) -> Bundle:
+        """Return what is sent to a client to train on."""
+        return sent_to(self.plan.algorithm, self.state.server, client)
 
     def settle(self) -> None:
         """Tell the fleet whose answers count."""
@@ -263,15 +283,70 @@ class _Exchange:
 
     def done(self, state: State, seconds: float, weighed: Weighed | None) -> Round:
         """Return the record of the round."""
-        failures = dict(sorted(self.failures.items()))
-        heard = tuple(self.heard)
+        heard, counted = tuple(self.heard), set(self.heard)
+        failures = {k: why for k, why in sorted(self.failures.items()) if k not in counted}
         return Round(state, heard, failures, self.bytes_up, self.bytes_down, seconds, weighed)
 
-    def _refuse(self, client: int, why: str) -> None:
+    def refuse(self, client: int, why: str) -> None:
+        """Note that a client's answer does not count."""
         self.failures[client] = f"refused: {why}"
 
 
-def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: list[int], weighed: Weighed) -> Cohort:
+_Gathered = tuple[Uploads | None, Cohort, Weighed | None]
+"""What clients uploaded, if any did, the cohort with their shares, and what a refresh found."""
+
+
+def _single(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
+    """Return uploads that the server sees, each as it is read."""
+    weighing, weighed = weighing_of(plan.algorithm), None
+    if weighing is not None and weighing.is_due(cohort.round):
+        uploads = list(exchange.uploads("report", cohort.clients, cohort))
+        if len(uploads) >= plan.min_clients:
+            server, reports = exchange.state.server, exchange.reports
+            weighed = weighing.decide(plan.task, server, reports, uploads, cohort, plan.holder)
+            cohort = _weighed_anew(cohort, exchange.fleet, exchange.heard, weighed)
+        answers = iter([u._replace(weight=cohort.weights[u.client]) for u in uploads])
+    else:
+        answers = exchange.uploads("train", cohort.clients, cohort)
+    first = next(answers, None)
+    found = None if first is None else Uploads(chain([first], answers), plan.rule)
+    return found, cohort, weighed
+
+
+def _summed(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
+    """Return uploads of which the server sees the mean; if the round is void, none."""
+    # What these need is not installed everywhere.
+    from firecv.federated.secure.aggregation import Aggregation, Void
+    from firecv.federated.secure.members import Members
+
+    assert plan.secure is not None
+    if not getattr(exchange.fleet, "masks", False):
+        exchange.reached = Members(exchange.fleet)
+    server, clients, payload = exchange.state.server, cohort.clients, exchange.broadcast
+    weighing, weighed, known = weighing_of(plan.algorithm), None, cohort
+    if weighing is not None and weighing.is_due(cohort.round):
+        clients, payload = exchange.sketched(clients), _nothing
+        if len(clients) >= plan.min_clients:
+            reports = exchange.reports
+            weighed = weighing.decide(plan.task, server, reports, Unseen(), cohort, plan.holder)
+            known = _weighed_anew(cohort, exchange.fleet, clients, weighed)
+    check_nobody_is_alone({k: known.weights[k] for k in clients})
+    needed = max(plan.secure.needed(len(cohort.clients)), plan.min_clients)
+    aggregation = Aggregation(plan.secure, exchange, cohort.round, needed)
+    try:
+        found = aggregation.summed(clients, known.weights, payload, tree_of(server, "weights"))
+    except Void as void:
+        exchange.failures = dict.fromkeys(clients, str(void)) | exchange.failures
+        return None, cohort, weighed
+    exchange.heard = list(found.clients)
+    return Uploads.hidden(lambda: found.average), known, weighed
+
+
+def _nothing(client: int) -> Bundle:
+    return {}
+
+
+def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: Sequence[int], weighed: Weighed) -> Cohort:
     weights = standing(cohort, fleet.sizes, heard, weighed.weights)
     if np.allclose(weights, cohort.weights, rtol=0, atol=1e-12):
         return cohort
@@ -280,16 +355,15 @@ def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: list[int], weighed: Weigh
 
 
 def _updated(
-    plan: Plan, state: State, answers: Iterator[Upload], cohort: Cohort, exchange: _Exchange
+    plan: Plan, state: State, uploads: Uploads | None, cohort: Cohort, exchange: _Exchange
 ) -> Bundle:
     """Return the server's new state, or the old one if too few have answered."""
-    first = next(answers, None)
-    if first is None:
+    if uploads is None:
         return state.server
-    uploads = Uploads(chain([first], answers), plan.rule)
     server = plan.algorithm.server_update(plan.task, state.server, uploads, cohort, plan.holder)
-    for _ in answers:  # those that the algorithm did not read have been asked all the same
-        pass
+    if plan.secure is None:
+        for _ in uploads:  # those that the algorithm did not read have been asked all the same
+            pass
     if exchange.is_void:
         return state.server
     if not math.isfinite(norm(tree_of(server, "weights"))):

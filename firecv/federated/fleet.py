@@ -18,8 +18,14 @@ from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-Phase = Literal["train", "report", "judge"]
-"""What is asked for: training, training and a report, or how good the weights are."""
+Phase = Literal["train", "report", "judge", "sketch", "keys", "shares", "masked", "unmask"]
+"""What is asked for: training, training and a report, or how good the weights are.
+
+Where uploads are masked: training of which only the report is sent, and then the stages of
+`firecv.federated.secure`.
+"""
+TRAINING: tuple[Phase, ...] = ("train", "report", "sketch", "masked")
+"""After which a client remembers something else; "masked" is one unless "sketch" was before it."""
 REPORT = "report/"
 """What the names of a report's entries begin with."""
 
@@ -38,8 +44,9 @@ class Fleet(Protocol):
     """All clients of a federation.
 
     A fleet may also have ``settle(heard)``, called at the end of a round with the clients whose
-    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, a
-    `Memories`, if what clients remember is kept with the server and belongs into a checkpoint.
+    answers count; ``tested``, the clients that can be asked to judge; ``memories``, a `Memories`,
+    if what clients remember is kept with the server and belongs into a checkpoint; and ``masks``,
+    true if its clients answer the stages of secure aggregation, which others are answered for.
     """
 
     @property
@@ -171,6 +178,21 @@ def answered(
         report = {REPORT + name: part for name, part in found.items()}
     upload, memory = algorithm.client_update(task, server, memory, client, rng)
     return {**upload, **report}, memory
+
+
+def parted(answer: Bundle) -> tuple[Bundle, Bundle]:
+    """Return the report in a client's answer, under its own names, and the upload.
+
+    Examples
+    --------
+    >>> parted({"loss": 0.5, "report/size": 10.0})
+    ({'size': 10.0}, {'loss': 0.5})
+    """
+    is_report = {name: name.startswith(REPORT) for name in answer}
+    return (
+        {name.removeprefix(REPORT): answer[name] for name in answer if is_report[name]},
+        {name: answer[name] for name in answer if not is_report[name]},
+    )
 
 
 def client_rng(seed: int, number: int, client: int) -> torch.Generator:

@@ -1,10 +1,10 @@
 """A progress bar over rounds, if someone is looking."""
 
-import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
 from firecv.federated.history import Record
+from firecv.progress import bar
 
 
 @contextmanager
@@ -20,22 +20,13 @@ def rounds_shown(n_rounds: int, n_done: int, progress: bool) -> Generator[Callab
     progress
         Whether to show a bar, on a terminal's standard error; elsewhere nothing is shown.
     """
-    if not progress or not sys.stderr.isatty():
-        yield lambda record: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-    from rich.progress import TimeRemainingColumn as Remaining
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
-    with Progress(*columns, console=Console(stderr=True)) as bars:
-        bar = bars.add_task("rounds", total=n_rounds, completed=n_done)
+    with bar("rounds", n_rounds, done=n_done, shown=progress) as advance:
         n_bytes = 0
 
         def show(record: Record) -> None:
             nonlocal n_bytes
             n_bytes += record.bytes_up + record.bytes_down
-            bars.update(bar, advance=1, description=words(record, n_bytes))
+            advance(1, words(record, n_bytes))
 
         yield show
 

@@ -8,10 +8,11 @@ mean over clients, so this goes with any algorithm.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
@@ -19,7 +20,7 @@ from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
-from firecv.fire.summaries import Vector
+from firecv.fire.summaries import AT_MOST, Matrix, Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
     ShiftTest,
@@ -31,7 +32,6 @@ from firecv.fire.weigh import (
     mixture,
     shift_test,
     sketch_rows,
-    summarise,
 )
 from firecv.fisher import Diagonal
 from firecv.fisher.recorder import eval_mode
@@ -41,6 +41,7 @@ from firecv.seeding import derive
 from firecv.training import holding
 
 SKETCH_SEED = 0
+Layers = Literal["all", "first", "last"]
 
 
 class Weigher(Protocol):
@@ -100,6 +101,10 @@ class Weighing:
         Whether weights stay n/N unless the shift test rejects.
     at_most
         Samples of a client that are sketched.
+    n_numbers
+        Numbers of the sketch per layer.
+    layers
+        Which layers are sketched: all, or the first or the last one alone.
     """
 
     rule: Rule = "information"
@@ -107,16 +112,20 @@ class Weighing:
     every: int = 5
     guarded: bool = True
     at_most: int = 512
+    n_numbers: int = 16
+    layers: Layers = "all"
 
     def __post_init__(self) -> None:
         """Check the settings."""
         if self.rule not in RULES:
             raise DataError(f"there is no rule {self.rule!r}; expected one of {', '.join(RULES)}")
-        if self.every < 1 or self.at_most < 1:
+        if min(self.every, self.at_most, self.n_numbers) < 1:
             raise DataError(
-                f"every and at_most are whole numbers from 1 on, got {self.every} and "
-                f"{self.at_most}"
+                f"every, at_most and n_numbers are whole numbers from 1 on, got {self.every}, "
+                f"{self.at_most} and {self.n_numbers}"
             )
+        if self.layers not in get_args(Layers):
+            raise DataError(f"layers={self.layers!r} is unknown; expected {get_args(Layers)}")
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights.
@@ -135,8 +144,8 @@ class Weighing:
         x, draws = client.data[0], _numpy(rng)
         weights = tree_of(server, "weights")
         with holding(task, weights), eval_mode(task.model):
-            summary = summarise(task, x, seed=SKETCH_SEED, rng=draws, at_most=self.at_most)
-            report: Bundle = {"sketch": summary.to_tree()}
+            rows = self._sketched(task, x, draws, self.at_most)
+            report: Bundle = {"sketch": SketchSummary.of_rows(rows, len(x)).to_tree()}
             if self.rule == "distance":
                 part = x[torch.from_numpy(draws.permutation(len(x))[: self.at_most]).to(x.device)]
                 found = halved(task, part, rng=draws)
@@ -176,7 +185,7 @@ class Weighing:
         summaries = [SketchSummary.from_tree(tree_of(reports[k], "sketch")) for k in order]
         sizes = [summary.n for summary in summaries]
         with holding(task, tree_of(server, "weights")), eval_mode(task.model):
-            rows = sketch_rows(task, x, seed=SKETCH_SEED, rng=draws)
+            rows = self._sketched(task, x, draws)
             test = shift_test(rows, summaries)
 
             def decide() -> Vector:
@@ -191,6 +200,17 @@ class Weighing:
 
             weights = guarded(test, sizes, decide) if self.guarded else decide()
         return Weighed(weights, test)
+
+    def _sketched(
+        self, task: Task, x: Tensor, rng: np.random.Generator, at_most: int = AT_MOST
+    ) -> Matrix:
+        """Return the sketches of samples, one row each, of the layers asked for."""
+        rows = sketch_rows(
+            task, x, seed=SKETCH_SEED, rng=rng, at_most=at_most, n_numbers=self.n_numbers
+        )
+        if self.layers == "all":
+            return rows
+        return rows[:, : self.n_numbers] if self.layers == "first" else rows[:, -self.n_numbers :]
 
 
 def weighing_of(algorithm: Algorithm) -> Weigher | None:

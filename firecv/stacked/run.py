@@ -2,14 +2,14 @@
 
 import multiprocessing
 import signal
-import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import closing, contextmanager
+from contextlib import closing
 
 import torch
 
 from firecv.errors import DataError
+from firecv.progress import bar
 from firecv.stacked.parcel import packed, unpacked
 from firecv.stacked.settings import StackSettings
 from firecv.stacked.stack import Stack, StackResult
@@ -54,16 +54,16 @@ def run_stacks(
     costs = [_cost(*job) for job in jobs]
     order = sorted(range(len(jobs)), key=lambda place: -costs[place])
     results: dict[int, StackResult] = {}
-    with _bar(sum(costs), progress) as advance:
+    with bar("training", sum(costs), shown=progress) as advance:
         if min(n_processes, len(jobs)) < 2:
             for place in range(len(jobs)):
                 results[place] = train_stack(*jobs[place])
-                advance(costs[place])
+                advance(costs[place], None)
         else:
             with closing(_in_processes(jobs, order, n_processes)) as finished:
                 for place, result in finished:
                     results[place] = result
-                    advance(costs[place])
+                    advance(costs[place], None)
     return [results[place] for place in range(len(jobs))]
 
 
@@ -101,19 +101,3 @@ def _cost(stack: Stack, settings: StackSettings) -> float:
     """Return about how many multiplications a job takes."""
     factor = 1 if settings.form == "plain" else 3
     return float(len(stack)) * stack.x.size * settings.n_epochs * factor
-
-
-@contextmanager
-def _bar(total: float, progress: bool) -> Generator[Callable[[float], None]]:
-    """Give a function that advances a bar, or does nothing if nobody is looking."""
-    try:
-        if not progress or not sys.stderr.isatty():
-            raise ImportError
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield lambda done: None
-        return
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("training", total=total)
-        yield lambda done: bar.advance(task, done)

@@ -15,7 +15,8 @@ def images(n=500):
     x = np.zeros((n, 14, 14), np.uint8)
     x[:, 1, 2:12] = 200
     x[:, 6:8, 6:8] = (np.arange(n) % 250 + 1)[:, None, None]
-    return Arrays(x, np.arange(n) % 4, CLASSES)
+    writer = np.arange(n) // 2 % 50 + np.where(np.arange(n) % 2, 0, 2100)
+    return Arrays(x, np.arange(n) % 4, CLASSES, tags={"writer": writer})
 
 
 def made(name, seed=0):
@@ -85,6 +86,50 @@ def test_in_skew_clients_differ_in_classes_and_v_does_not():
     shares = torch.stack([torch.bincount(c.data[1], minlength=4) / len(c) for c in found.clients])
     assert float(shares.std(0).max()) > 0.2
     assert float((torch.bincount(found.test[1], minlength=4) / 60 - 0.25).abs().max()) < 0.2
+
+
+def test_writers_are_on_one_side_only_and_v_is_by_pupils():
+    tagged = images()
+    found = made("writers")
+    is_pupil = np.asarray(tagged.tags["writer"]) >= 2000
+    middles = tagged.x[is_pupil][:, 6, 6].tolist()
+    by_pupils = set(zip(middles, tagged.y[is_pupil].tolist(), strict=True))
+
+    def keys(batch):
+        middle = (batch[0].view(-1, 14, 14)[:, 6, 6] * 255).round().int().tolist()
+        return set(zip(middle, batch[1].tolist(), strict=True))
+
+    assert keys(found.validation) | keys(found.test) <= by_pupils
+    shares = [len(keys(c.data) & by_pupils) / len(keys(c.data)) for c in found.clients]
+    assert shares[:4] == [0, 0, 0, 0] and shares[4:] == [1, 1]
+
+
+def test_writers_need_to_be_known():
+    nameless = Arrays(images().x, images().y, CLASSES)
+    with pytest.raises(DataError, match="needs the tag 'writer'"):
+        world("writers", nameless, np.random.default_rng(0), **SIZES)
+
+
+def test_noise_grows_with_the_clients_number_and_is_strong_in_v():
+    found = made("noise")
+    spread = [float(c.data[0].view(-1, 14, 14)[:, 10:].std()) for c in found.clients]
+    assert spread[0] == 0 and spread == sorted(spread)
+    assert spread[2] < float(found.test[0].view(-1, 14, 14)[:, 10:].std()) < spread[5]
+
+
+def test_corruptions_of_v_are_those_of_the_last_two_kinds():
+    found = world("corruption", images(), np.random.default_rng(0), **SIZES | {"n_clients": 10})
+    means = [float(c.data[0].mean()) for c in found.clients]
+    low, high = sorted(means[-2:])
+    assert low - 0.02 < float(found.test[0].mean()) < high + 0.02
+    assert len({round(m, 4) for m in means}) == 10
+
+
+@pytest.mark.parametrize("name", ["garbage", "flipped"])
+def test_three_clients_in_ten_hold_nonsense(name):
+    found = world(name, images(), np.random.default_rng(0), **SIZES | {"n_clients": 10})
+    is_noise = [float(c.data[0].std()) > 0.25 for c in found.clients]
+    assert is_noise == [name == "garbage"] * 3 + [False] * 7
 
 
 def test_unknown_worlds_and_too_few_images_are_named():

@@ -171,6 +171,9 @@ class Fire:
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the weights and, at refreshes, I_G."""
+        if not self._keeps_fisher:
+            weights = uploads.mean().trees["weights"]
+            return {**server, "weights": weights, "round": float(cohort.round)}
         aside: list[Upload] = []
         heard: list[int] = []
 
@@ -182,8 +185,6 @@ class Fire:
 
         weights = uploads.changed(set_aside).mean().trees["weights"]
         new: Bundle = {**server, "weights": weights, "round": float(cohort.round)}
-        if not self._keeps_fisher:
-            return new
         if "information" in server:
             received = tree_of(server, "received")["version"].clone()
             received[heard] = int(number_of(server, "version"))

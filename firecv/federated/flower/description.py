@@ -15,6 +15,7 @@ from firecv.federated.contract import Algorithm
 from firecv.federated.controls import LabelledLoss, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
+from firecv.federated.secure import Secure
 from firecv.federated.weighing import Weighing
 from firecv.fire.accumulate import Accumulation
 from firecv.training import Training
@@ -25,11 +26,11 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 WRAPPERS: Final[dict[str, type[Algorithm]]] = {"private": Private, "weighed": Weighed}
 SETTINGS: Final = {
     kind.__name__.lower(): kind
-    for kind in (Accumulation, LabelledLoss, MatchedMeans, Screen, Training, Weighing)
+    for kind in (Accumulation, LabelledLoss, MatchedMeans, Screen, Secure, Training, Weighing)
 }
 
 
-def to_text(described: Algorithm | Screen) -> str:
+def to_text(described: Algorithm | Screen | Secure) -> str:
     """Return an algorithm, or other settings, as JSON text.
 
     Examples

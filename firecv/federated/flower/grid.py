@@ -10,7 +10,7 @@ from flwr.app import Message, MessageType, MetricRecord
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of
 from firecv.federated.contract import Algorithm
-from firecv.federated.fleet import Answer, Failure, Phase
+from firecv.federated.fleet import TRAINING, Answer, Failure, Phase
 from firecv.federated.flower.description import to_text
 from firecv.federated.flower.nodes import Nodes, reason_of
 from firecv.federated.flower.records import (
@@ -47,7 +47,11 @@ class GridFleet:
         The clients that have data to be judged on.
     memories
         Which answer of each client left the memory that counts; the memory itself stays with it.
+    masks
+        Clients answer the stages of secure aggregation themselves.
     """
+
+    masks: Final = True
 
     def __init__(self, nodes: Nodes, algorithm: Algorithm, seed: int) -> None:
         self._nodes, self._algorithm, self._seed = nodes, to_text(algorithm), seed
@@ -71,7 +75,7 @@ class GridFleet:
         payload: Callable[[int], Bundle],
     ) -> Iterator[Answer]:
         """Yield answers in the order of `clients`; those late or lost are failures."""
-        if phase != "judge":
+        if phase in TRAINING:
             self._number = number
             self.memories.begin(number)
         nodes, pending = self._nodes.connected(), dict[str, int]()
@@ -118,7 +122,7 @@ class GridFleet:
         except DataError as error:
             return Failure(f"malformed answer: {error}")
         about = reply.content.metric_records.get(CLIENT, MetricRecord())
-        if phase != "judge" and about.get(REMEMBERS):
+        if phase in TRAINING and about.get(REMEMBERS):
             session = float(self._request(phase, number, client).session)
             self.memories.put(client, {"session": session, "counted": float(number)})
         return answer

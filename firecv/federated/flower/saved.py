@@ -90,6 +90,7 @@ def save(
         every,
         timeout,
         None if checkpoint is None else str(Path(checkpoint).resolve()),
+        secure=plan.secure,
     )
 
 

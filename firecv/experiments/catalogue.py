@@ -1,0 +1,54 @@
+"""Every table by name."""
+
+from firecv.errors import DataError
+from firecv.experiments.paper import (
+    batchwise,
+    federated,
+    fold_forms,
+    folds,
+    rotated,
+    selection,
+    strengths,
+)
+from firecv.experiments.spec import Declared, ProtocolName, Table
+from firecv.experiments.study import weigh
+
+TABLES: dict[str, Declared] = {
+    "rotated": rotated.table,
+    "rotated-cnn": rotated.cnn_table,
+    "selection": selection.table,
+    "strengths": strengths.table,
+    "batches-stcv": batchwise.stcv_table,
+    "batches-fire": batchwise.fire_table,
+    "folds-stcv": folds.stcv_table,
+    "folds-fire": folds.fire_table,
+    "folds-forms": fold_forms.table,
+    "federated": federated.table,
+    "weigh": weigh.table,
+    "weigh-size": weigh.size_table,
+    "weigh-settings": weigh.settings_table,
+    "weigh-rounds": weigh.rounds_table,
+    "weigh-weights": weigh.weights_table,
+}
+"""How each table is declared."""
+PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")
+
+
+def table(name: str, protocol: ProtocolName = "clean") -> Table:
+    """Return a table by its name.
+
+    Parameters
+    ----------
+    name
+        A key of `TABLES`.
+    protocol
+        Where scores come from.
+
+    Examples
+    --------
+    >>> table("folds-stcv").rows[:2]
+    ('Appendicitis', 'Lymphography')
+    """
+    if name not in TABLES:
+        raise DataError(f"there is no table {name!r}; choose from {', '.join(TABLES)}")
+    return TABLES[name](protocol)

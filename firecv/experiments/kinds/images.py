@@ -1,0 +1,220 @@
+"""What the kinds on images share: images as networks take them, methods by name, and scores."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from firecv.data import Arrays, Split, load
+from firecv.data.arrays import Array
+from firecv.data.datasets import can_be_fetched, is_here
+from firecv.data.pixels import check_images
+from firecv.errors import DataError, FirecvNotice, NumericalError
+from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
+from firecv.estimators.settings import Carry
+from firecv.experiments.scores import SCORES, scores
+from firecv.experiments.spec import Columns
+from firecv.regimes import WORDS, Regime, sees_at_most
+from firecv.rivals import DAN, DANN, DDC, EIWERM, L2, DeepCORAL, Rival
+
+Network = Literal["mlp", "cnn"]
+Structure = Literal["diagonal", "lowrank"]
+
+HIDDEN = (128, 64)
+"""Units of the hidden layers of "mlp"; "cnn" is the paper's network."""
+REGIMES: tuple[Regime, ...] = ("none", "unlabelled", "labelled")
+"""What a method can be given of V here; a summary would have to be of a network nobody has."""
+WITH_STRENGTH: dict[str, Callable[[float], Rival]] = {
+    "l2": lambda decay: L2(decays=(decay,)),
+    "eiwerm": lambda gamma: EIWERM(gamma=gamma),
+    "dann": DANN,
+    "deepcoral": DeepCORAL,
+    "ddc": DDC,
+    "dan": DAN,
+}
+"""Rivals that have a strength: the penalty or the exponent, which is then not chosen."""
+SECONDS: dict[Network, float] = {"mlp": 1.7e-5, "cnn": 4e-4}
+"""CPU seconds of plain training per sample and pass."""
+RELATIVE: dict[Network, dict[str, float]] = {
+    "mlp": {"fire": 3, "fire-paper": 16, "fire-trace": 3, "fire-align": 3, "onestep": 3, "dann": 2},
+    "cnn": {"fire-paper": 6, "fire-trace": 4, "fire-align": 4, "onestep": 3, "dann": 2},
+}
+"""How many times as much other methods take; about as much as plain training if not named."""
+CHOOSING = 21
+"""How many times as much EIWERM and L2 take when they choose by cross-validation."""
+
+
+class Labelled(NamedTuple):
+    """Inputs of shape (n_samples, n_features), channels first, in [0, 1], and labels."""
+
+    x: NDArray[np.float32]
+    y: NDArray[np.int64]
+
+
+def why_missing(dataset: str) -> str:
+    """Return why a data set cannot be read here, or "".
+
+    Examples
+    --------
+    >>> why_missing("digits")
+    ''
+    """
+    if is_here(dataset):
+        return ""
+    if can_be_fetched(dataset):
+        return f"the data set {dataset} is not at hand; `firecv data fetch {dataset}` gets it"
+    return f"the data set {dataset} is not at hand and cannot be fetched automatically"
+
+
+@lru_cache(maxsize=2)
+def read(dataset: str) -> Split:
+    """Return a data set, which is kept for the next run; its arrays must not be changed."""
+    return load(dataset)
+
+
+def inputs(images: Array) -> NDArray[np.float32]:
+    """Return images in [0, 1] as rows, channels first, the way our classifiers take them.
+
+    Examples
+    --------
+    >>> inputs(np.array([[[[255, 51], [0, 102]]]], np.uint8)).tolist()  # 1 x 2 pixels, 2 channels
+    [[1.0, 0.0, 0.20000000298023224, 0.4000000059604645]]
+    """
+    check_images(images)
+    with_channels = images if images.ndim == 4 else images[..., None]
+    rows = with_channels.transpose(0, 3, 1, 2).reshape(len(images), -1)
+    return rows.astype(np.float32) / np.float32(255 if images.dtype == np.uint8 else 1)
+
+
+def image_shape(arrays: Arrays) -> tuple[int, int, int]:
+    """Return channels, height and width of images."""
+    images = np.asarray(arrays.x)
+    return (images.shape[3] if images.ndim == 4 else 1), images.shape[1], images.shape[2]
+
+
+def check_method(method: str, regime: Regime, strength: float | None) -> None:
+    """Raise `DataError` unless a method can be given just this of V, and has a strength if told.
+
+    Examples
+    --------
+    >>> check_method("dann", "labelled", None)
+    Traceback (most recent call last):
+    firecv.errors.DataError: regime is 'labelled', but DANN makes use of the inputs of the \
+validation set at most; say 'unlabelled'
+    """
+    if method not in METHODS:
+        raise DataError(f"there is no method {method!r}; expected one of {', '.join(METHODS)}")
+    listed = METHODS[method]
+    if regime not in REGIMES or not sees_at_most(listed.regime, regime):
+        raise DataError(
+            f"{listed.label} on images was given the regime {regime!r}; expected one of "
+            f"{', '.join(REGIMES)} that shows at least {WORDS[listed.regime]}"
+        )
+    if not sees_at_most(regime, listed.most):
+        raise DataError(
+            f"regime is {regime!r}, but {listed.label} makes use of {WORDS[listed.most]} at most; "
+            f"say {listed.most!r}"
+        )
+    if strength is not None and not (method.startswith("fire") or method in WITH_STRENGTH):
+        raise DataError(f"{listed.label} has no strength, got {strength}; leave it out")
+
+
+def classifier(
+    method: str,
+    strength: float | None,
+    *,
+    network: Network,
+    shape: tuple[int, int, int],
+    n_epochs: int,
+    seed: int,
+    carry: Carry = "model",
+    structure: Structure | None = None,
+) -> FIREClassifier | RivalClassifier:
+    """Return a method's estimator: Adam with rate 0.001 and batches of 128.
+
+    At a seed all methods begin with the same weights.
+
+    Parameters
+    ----------
+    method, strength
+        One of `METHODS`, and its strength if not its default.
+    network, shape, n_epochs
+        The network, the shape of an image and the passes over it.
+    seed
+        Of initial weights and all that training draws.
+    carry
+        What FIRE carries from fragment to fragment.
+    structure
+        Of its Fisher; by default "fire-paper" has the rank 50 that the paper gives for images, and
+        other forms of FIRE have a diagonal one.
+    """
+    model = make_classifier(
+        method,
+        hidden=HIDDEN,
+        image_shape=shape if network == "cnn" else None,
+        n_epochs=n_epochs,
+        random_state=seed,
+    )
+    if isinstance(model, FIREClassifier):
+        default = "lowrank" if method == "fire-paper" else "diagonal"
+        return model.set_params(strength=strength, structure=structure or default, carry=carry)
+    return model if strength is None else model.set_params(method=WITH_STRENGTH[method](strength))
+
+
+def shown(
+    validation: Labelled, regime: Regime
+) -> tuple[NDArray[np.float32] | None, NDArray[np.int64] | None]:
+    """Return what a regime shows of V: inputs and labels, inputs, or nothing."""
+    return (
+        None if regime == "none" else validation.x,
+        validation.y if regime == "labelled" else None,
+    )
+
+
+def scored(
+    train: Callable[[], FIREClassifier | RivalClassifier], test: Labelled, n_classes: int
+) -> dict[str, float]:
+    """Return the scores of the model that `train` returns; NaN if its training diverged.
+
+    Parameters
+    ----------
+    train
+        Trains and returns the model. Notices to users are not shown: there is nobody to heed them.
+    test
+        What is scored.
+    n_classes
+        Number of classes; those that the model was trained without have the probability 0.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FirecvNotice)
+            model = train()
+    except NumericalError:
+        return dict.fromkeys(SCORES, float("nan"))
+    probabilities = np.zeros((len(test.y), n_classes))
+    probabilities[:, model.classes_] = model.predict_proba(test.x)
+    return scores(probabilities, test.y)
+
+
+def in_columns(seeds: Sequence[int], measured: Sequence[Mapping[str, float]]) -> Columns:
+    """Return what each seed gave as one list per measure, to six decimals.
+
+    Examples
+    --------
+    >>> in_columns([4, 7], [{"accuracy": 2 / 3}, {"accuracy": 1.0}])
+    {'seed': [4, 7], 'accuracy': [0.666667, 1.0]}
+    """
+    names = measured[0] if measured else {}
+    return {"seed": list(seeds)} | {
+        name: [round(each[name], 6) for each in measured] for name in names
+    }
+
+
+def cost(method: str, strength: float | None, network: Network, n_passes: int) -> float:
+    """Return CPU seconds of a training, from how often a sample is passed through the network."""
+    chooses = strength is None and method in ("eiwerm", "l2")
+    factor = CHOOSING if chooses else RELATIVE[network].get(method, 1.2)
+    return factor * SECONDS[network] * n_passes

@@ -1,0 +1,1 @@
+"""The study of where FIRE wins, as declarations."""

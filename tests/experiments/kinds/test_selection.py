@@ -1,0 +1,147 @@
+"""Tables under selection bias: limits, pairing, and what is scored."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from firecv.data.arrays import duplicates
+from firecv.errors import DataError, NumericalError
+from firecv.experiments.kinds import selection as module
+from firecv.experiments.kinds.selection import SelectionBias, selection_trial
+from firecv.experiments.kinds.stacks import encoded, probabilities
+from firecv.experiments.kinds.treatment import Treatment
+from firecv.experiments.scores import SCORES
+from firecv.rivals import OneStep
+
+TABLE = "breast_cancer"  # carried by scikit-learn: always at hand, 569 rows
+ERM = SelectionBias(TABLE, "erm", "none", n_epochs=4)
+METHODS = {
+    "erm": ("none", None),
+    "l2": ("none", None),
+    "iwerm": ("unlabelled", None),
+    "eiwerm": ("unlabelled", 0.5),
+    "riwerm": ("unlabelled", 0.5),
+    "onestep": ("unlabelled", None),
+    "pooled": ("labelled", None),
+    "fire-paper": ("labelled", 0.1),
+    "fire-trace": ("unlabelled", 0.1),
+    "fire-align": ("labelled", 0.1),
+}
+
+
+def setting(method, **changes):
+    """Return a tiny setting of a method."""
+    regime, strength = METHODS[method]
+    return replace(ERM, method=method, regime=regime, strength=strength, **changes)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_seed_does_not_depend_on_the_others(method):
+    one = setting(method)
+    alone, among = one.measure([2]), one.measure([0, 1, 2])
+    assert list(alone) == ["seed", *SCORES, "train_rows", "validation_rows", "test_rows"]
+    for name, values in alone.items():
+        assert np.isfinite(values).all()
+        np.testing.assert_allclose(values[0], among[name][2], atol=1.1e-5)
+
+
+@pytest.mark.parametrize("method", ["l2", "fire-paper", "fire-trace", "fire-align"])
+def test_strength_0_is_plain_training(method):
+    assert replace(setting(method), strength=0.0).measure([0, 1]) == ERM.measure([0, 1])
+
+
+@pytest.mark.parametrize("target", ["complement", "unbiased"])
+def test_paper_scores_v_itself_and_clean_another_part(target):
+    paper = selection_trial(replace(ERM, target=target, protocol="paper"), 1)
+    clean = selection_trial(replace(ERM, target=target), 1)
+    assert np.array_equal(paper.validation, paper.test)
+    assert np.array_equal(paper.train, clean.train)
+    assert sorted([*clean.validation, *clean.test]) == list(paper.test)
+    assert len(clean.validation) == pytest.approx(len(paper.test) / 4, abs=1)
+    assert not set(paper.train) & set(paper.test)
+    if target == "complement":
+        assert len(paper.train) + len(paper.test) == 569
+
+
+def test_training_rows_are_shifted_along_a_direction():
+    trial = selection_trial(ERM, 0)
+    x = encoded(TABLE).distinct.x[encoded(TABLE).distinct.places]
+    direction = x[trial.train].mean(0) - x[trial.test].mean(0)
+    places = x @ direction
+    assert places[trial.train].mean() - places[trial.validation].mean() > places.std()
+
+
+def test_all_methods_see_the_same_rows():
+    one, other = selection_trial(ERM, 5), selection_trial(setting("fire-align"), 5)
+    assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
+
+
+def test_equal_inputs_are_not_divided_between_v_and_t():
+    groups = np.repeat(np.arange(20), 5)
+    rows = np.arange(100, 200)
+    first, rest = module._parted(rows, groups, np.random.default_rng(0))
+    assert sorted([*first, *rest]) == list(rows)
+    assert len(first) == 25
+    assert not set(groups[first - 100]) & set(groups[rest - 100])
+
+
+def test_parts_of_real_duplicates_stay_together(monkeypatch):
+    table = encoded(TABLE)
+    places = np.repeat(table.distinct.places, 2)
+    twice = table._replace(
+        arrays=table.arrays.take(np.repeat(np.arange(569), 2)),
+        distinct=table.distinct._replace(places=places),
+    )
+    monkeypatch.setattr(module, "encoded", lambda dataset: twice)
+    trial, first = selection_trial(ERM, 0), duplicates(table.distinct.x[places])
+    assert not set(first[trial.validation]) & set(first[trial.test])
+
+
+def test_something_is_left_to_score_and_to_see():
+    first, rest = module._parted(np.array([3, 4]), np.array([0, 1]), np.random.default_rng(0))
+    assert len(first) == len(rest) == 1
+    with pytest.raises(DataError, match="all rows of the target are equal"):
+        module._parted(np.array([3, 4]), np.array([1, 1]), np.random.default_rng(0))
+
+
+def test_onestep_starts_from_the_same_weights_as_the_stack(monkeypatch):
+    monkeypatch.setattr(OneStep, "fit", lambda *given, **others: None)
+    trials, table = [selection_trial(ERM, seed) for seed in (0, 1)], encoded(TABLE)
+    monkeypatch.setattr("firecv.experiments.kinds.stacks.train_stack", lambda s, _: _Untrained(s))
+    stacked = probabilities(table, trials, Treatment("erm", "none", None, 1))
+    np.testing.assert_allclose(module._alone(table, trials, 1), stacked, atol=1e-5)
+
+
+class _Untrained:
+    def __init__(self, stack):
+        self.weights = stack.initial
+
+
+def test_onestep_that_diverges_has_no_scores(monkeypatch):
+    def diverge(*given, **others):
+        raise NumericalError("the loss became nan")
+
+    monkeypatch.setattr(OneStep, "fit", diverge)
+    assert np.isnan(setting("onestep").measure([0])["accuracy"]).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"target": "all"}, "'complement' or 'unbiased'"),
+        ({"protocol": "both"}, "'clean' or 'paper'"),
+        ({"dataset": "digits"}, "images"),
+        ({"method": "dann", "regime": "unlabelled"}, "cannot train a stack"),
+        ({"regime": "unlabelled"}, "here it is one of"),
+    ],
+)
+def test_bad_settings_are_refused(changes, words):
+    with pytest.raises(DataError, match=words):
+        replace(ERM, **changes)
+
+
+def test_methods_of_many_networks_take_fewer_seeds_at_once():
+    assert [setting(m).at_once for m in ("erm", "l2", "onestep", "riwerm")] == [100, 25, 25, 100]
+    assert setting("onestep").cost > 0 and setting("l2").cost > ERM.cost
+    assert ERM.missing() == ""

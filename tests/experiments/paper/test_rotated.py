@@ -1,0 +1,60 @@
+"""The tables of rotated images: what they declare, and one tiny cell of each column."""
+
+import csv
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+
+from firecv.experiments.paper.rotated import COLUMNS, cnn_table, table
+from firecv.experiments.spec import expand
+
+TABLES = {"rotated": table, "rotated-cnn": cnn_table}
+
+
+@pytest.mark.parametrize("protocol", ["clean", "paper"])
+@pytest.mark.parametrize("name", TABLES)
+def test_tables_expand(name, protocol):
+    found = TABLES[name](protocol)
+    assert (found.name, found.protocol) == (name, protocol)
+    assert len(found.rows) == 12 and found.columns == tuple(COLUMNS)
+    assert len(found.cells) == 132
+    runs = expand(found.cells)
+    assert len(runs) == sum(cell.n_seeds for cell in found.cells)
+    assert all(cell.setting.protocol == protocol for cell in found.cells)
+    assert all(cell.regime == cell.setting.regime for cell in found.cells)
+    assert found.rival in found.columns and set(found.tested) < set(found.columns)
+    assert all(note.endswith(".") for note in found.notes)
+
+
+def test_a_test_has_the_ten_seeds_it_needs():
+    assert {cell.n_seeds for cell in table("clean").cells} == {10}
+
+
+def test_networks_differ_between_the_tables():
+    assert {cell.setting.network for cell in table("clean").cells} == {"mlp"}
+    assert {cell.setting.network for cell in cnn_table("clean").cells} == {"cnn"}
+
+
+def test_nothing_is_chosen_by_cross_validation_with_the_dear_network():
+    for cell in cnn_table("clean").cells:
+        assert cell.setting.strength is not None or cell.setting.method not in ("eiwerm", "l2")
+
+
+def test_labels_are_those_of_the_published_numbers():
+    text = (files("firecv.experiments") / "published" / "rotated.csv").read_text("utf-8")
+    printed = {(row["row"], row["column"]) for row in csv.DictReader(text.splitlines())}
+    ours = {(cell.row, cell.column) for cell in table("clean").cells}
+    assert {place for place in printed if place[1] != "delta"} < ours
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+def test_a_tiny_cell_of_each_column_runs(column):
+    (cell,) = (
+        cell
+        for cell in cnn_table("clean").cells
+        if (cell.row, cell.column) == ("F-MNIST (2, 4)", column)
+    )
+    tiny = {"n_train": 60, "n_validation": 20, "n_test": 40, "n_epochs": 1}
+    setting = replace(cell.setting, dataset="digits", network="mlp", **tiny)
+    assert 0 <= setting.measure([0])[cell.metric][0] <= 1
