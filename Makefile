@@ -9,6 +9,7 @@ INSTALLED := .venv/.installed
 BENCH_BIN := .venv-bench/bin
 BENCH_INSTALLED := .venv-bench/.installed
 RATIOS_INSTALLED := .venv-ratios/.installed
+FEDERATED_INSTALLED := .venv-federated/.installed
 # Two test processes on two cores: more threads than that only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TORCH_PIN := from importlib.metadata import version; print("torch==" + version("torch"))
@@ -36,7 +37,7 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
+bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
 	$(BENCH_BIN)/python benchmarks/fisher.py
 	$(BIN)/python benchmarks/fire.py
 	$(BIN)/python benchmarks/data.py
@@ -74,4 +75,11 @@ $(BENCH_INSTALLED): pyproject.toml benchmarks/requirements.txt
 $(RATIOS_INSTALLED): benchmarks/requirements-ratios.txt
 	$(PYTHON) -m venv .venv-ratios
 	.venv-ratios/bin/python -m pip install -r benchmarks/requirements-ratios.txt
+	touch $@
+
+# Other federated libraries, for rounds beside ours.
+$(FEDERATED_INSTALLED): benchmarks/requirements-federated.txt
+	$(PYTHON) -m venv .venv-federated
+	.venv-federated/bin/python -m pip install $(TORCH)
+	.venv-federated/bin/python -m pip install -r benchmarks/requirements-federated.txt
 	touch $@

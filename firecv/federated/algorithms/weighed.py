@@ -65,7 +65,6 @@ class Weighed:
 
 
 def label_of(algorithm: Algorithm) -> str:
-    """Return the name of an algorithm in tables, that of a weighed one with its base."""
-    if isinstance(algorithm, Weighed):
-        return f"{label_of(algorithm.base)} + {algorithm.label}"
-    return algorithm.label
+    """Return the name of an algorithm in tables, that of a wrapped one with its base."""
+    base: Algorithm | None = getattr(algorithm, "base", None)
+    return algorithm.label if base is None else f"{label_of(base)} + {algorithm.label}"

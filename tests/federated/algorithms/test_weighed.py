@@ -7,6 +7,7 @@ from firecv.errors import RegimeError
 from firecv.federated import LocalFleet, Plan, rounds
 from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedDyn
 from firecv.federated.algorithms.weighed import Weighed, label_of
+from firecv.federated.privacy import Private
 from firecv.federated.weighing import Weighed as Found
 from firecv.fire.validation import Validation, as_validation
 from tests.federated.quadratics import QUICK, QuadraticTask, optimum, quadratics
@@ -65,3 +66,7 @@ def test_labels_name_both():
 def test_without_v_there_is_nothing_to_weigh_by():
     with pytest.raises(RegimeError):
         Weighed(FedAvg()).init(QuadraticTask(), as_validation(None))
+
+
+def test_a_private_algorithm_is_named_with_its_base():
+    assert label_of(Private(Weighed(FedAvg()))) == "FedAvg + weigh + private"
