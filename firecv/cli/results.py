@@ -1,17 +1,19 @@
 """`firecv results`: how far each table is, and the folder that results are kept in."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from firecv.cli.table import Results
-from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
-from firecv.experiments.standing import results_folder, todo
+from firecv.experiments.pages import pages as write_pages
+from firecv.experiments.standing import results_folder, statuses
 from firecv.experiments.store import Store
 from firecv.experiments.watch import minutes
 
+MEMORY = Path("benchmarks/results/fisher.json")
 app = typer.Typer(help="Results of experiments: how far they are.", no_args_is_help=True)
 
 
@@ -35,27 +37,20 @@ def status(
         )
 
 
+@app.command(epilog="Example: firecv results pages --out docs")
+def pages(
+    out: Annotated[Path, typer.Option(help="Folder to write them to.")] = Path("docs"),
+    results: Results = None,
+) -> None:
+    """Write the pages on the paper's claims and on where FIRE gains."""
+    holdings = Holdings.of(Store(results_folder(results)))
+    for name, words in write_pages(holdings, MEMORY).items():
+        (out / name).write_text(words, encoding="utf-8")
+        print(f"wrote {out / name}")
+
+
 @app.command(epilog="Example: firecv results pack")
 def pack(results: Results = None) -> None:
     """Move finished runs into one file per kind of experiment."""
     store = Store(results_folder(results))
     print(f"packed {store.pack()} runs into {store.root}")
-
-
-def statuses(holdings: Holdings) -> list[dict[str, str | int | float]]:
-    """Return how far each table is, in both protocols."""
-    found: list[dict[str, str | int | float]] = []
-    for name, declared in catalogue.TABLES.items():
-        for protocol in catalogue.PROTOCOLS:
-            missing = todo(declared(protocol), holdings)
-            found.append(
-                {
-                    "table": name,
-                    "protocol": protocol,
-                    "runs_done": missing.n_done,
-                    "runs_missing": len(missing.runs),
-                    "seconds_missing": round(missing.seconds, 1),
-                    "blank_cells": len(missing.blank),
-                }
-            )
-    return found

@@ -19,6 +19,10 @@ Pairing = Literal["seeds", "folds"]
 """What two methods have in common: seeds, or the folds of repeated cross-validation."""
 
 
+NOT_SHARES = ("bytes", "failures", "log_loss")
+"""Measures that are no shares and stay as they are where others are shown in percent."""
+
+
 class Setting(Protocol):
     """All that a run depends on but its seeds: a frozen dataclass of strings and numbers.
 
@@ -159,7 +163,7 @@ class Table:
     pairing
         How the test pairs them.
     percent
-        Whether numbers are shares to be shown in percent.
+        Whether shares are shown in percent.
     published
         Name of the file with the paper's numbers, or "".
     notes
@@ -186,6 +190,10 @@ class Table:
     def columns(self) -> tuple[str, ...]:
         """Columns in order."""
         return tuple(dict.fromkeys(cell.column for cell in self.cells))
+
+    def scale(self, cell: Cell) -> float:
+        """Return what a cell's values are multiplied with to be shown."""
+        return 100.0 if self.percent and cell.metric not in NOT_SHARES else 1.0
 
     def chosen(self, patterns: Sequence[str]) -> tuple[Cell, ...]:
         """Return the cells whose "row/column" fits one of the patterns; all without patterns.

@@ -4,6 +4,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
+from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
 from firecv.experiments.estimates import Estimates, most_telling
 from firecv.experiments.spec import Cell, Run, Table, expand
@@ -96,3 +97,22 @@ def summary_of(table: Table, holdings: Holdings, n_seeds: int | None = None) -> 
         How many seeds instead of each cell's own number.
     """
     return summarise(table, holdings.measured(table.cells, n_seeds))
+
+
+def statuses(holdings: Holdings) -> list[dict[str, str | int | float]]:
+    """Return how far each table is, in both protocols."""
+    found: list[dict[str, str | int | float]] = []
+    for name, declared in catalogue.TABLES.items():
+        for protocol in catalogue.PROTOCOLS:
+            missing = todo(declared(protocol), holdings)
+            found.append(
+                {
+                    "table": name,
+                    "protocol": protocol,
+                    "runs_done": missing.n_done,
+                    "runs_missing": len(missing.runs),
+                    "seconds_missing": round(missing.seconds, 1),
+                    "blank_cells": len(missing.blank),
+                }
+            )
+    return found

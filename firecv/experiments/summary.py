@@ -141,9 +141,8 @@ def summarise(
     """
     if printed is None:
         printed = published(table.published) if table.published else {}
-    scale = 100.0 if table.percent else 1.0
     values = {
-        cell: read_values(columns, cell.metric, scale, table.pairing)
+        cell: read_values(columns, cell.metric, table.scale(cell), table.pairing)
         for cell in table.cells
         if (columns := measured.get(cell)) is not None and cell.metric in columns
     }

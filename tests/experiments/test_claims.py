@@ -131,7 +131,7 @@ def test_a_large_gain_that_is_not_sure_is_not_enough():
     given = evidence(on_fire(0.04), noise=0.1)
     verdict = decide("federated gain", given)
     assert verdict.outcome == "not reproduced"
-    assert verdict.why == "The largest gain may be zero."
+    assert verdict.why.startswith("The largest gain may be zero.")
 
 
 def test_one_strong_rival_undoes_a_gain():

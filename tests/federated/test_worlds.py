@@ -10,12 +10,12 @@ CLASSES = tuple("abcd")
 SIZES = {"n_clients": 6, "n_train": 300, "n_validation": 40, "n_test": 60}
 
 
-def images(n=500):
+def images(n=1000):
     """Every image has one bright row at the top and a value of its own in the middle."""
     x = np.zeros((n, 14, 14), np.uint8)
     x[:, 1, 2:12] = 200
     x[:, 6:8, 6:8] = (np.arange(n) % 250 + 1)[:, None, None]
-    writer = np.arange(n) // 2 % 50 + np.where(np.arange(n) % 2, 0, 2100)
+    writer = np.arange(n) // 2 % 100 + np.where(np.arange(n) % 2, 0, 2100)
     return Arrays(x, np.arange(n) % 4, CLASSES, tags={"writer": writer})
 
 
@@ -123,6 +123,16 @@ def test_corruptions_of_v_are_those_of_the_last_two_kinds():
     low, high = sorted(means[-2:])
     assert low - 0.02 < float(found.test[0].mean()) < high + 0.02
     assert len({round(m, 4) for m in means}) == 10
+
+
+@pytest.mark.parametrize("name", ["labelshift", "bandsandlabelshift"])
+def test_v_has_few_samples_of_the_last_classes(name):
+    found = made(name)
+    counts = torch.bincount(torch.cat([found.validation[1], found.test[1]]), minlength=4)
+    assert counts[0] > counts[1] > counts[2:].max()
+    assert counts[3] < 0.5 * counts[0]
+    shares = torch.bincount(torch.cat([c.data[1] for c in found.clients]), minlength=4) / 300
+    assert float((shares - 0.25).abs().max()) < 0.08
 
 
 @pytest.mark.parametrize("name", ["garbage", "flipped"])

@@ -40,7 +40,7 @@ SECONDS: dict[Network, float] = {"mlp": 1.7e-5, "cnn": 4e-4}
 """CPU seconds of plain training per sample and pass."""
 RELATIVE: dict[Network, dict[str, float]] = {
     "mlp": {"fire": 3, "fire-paper": 16, "fire-trace": 3, "fire-align": 3, "onestep": 3, "dann": 2},
-    "cnn": {"fire-paper": 6, "fire-trace": 4, "fire-align": 4, "onestep": 3, "dann": 2},
+    "cnn": {"fire-paper": 3.5, "fire-trace": 5, "fire-align": 4, "onestep": 4, "dann": 2},
 }
 """How many times as much other methods take; about as much as plain training if not named."""
 CHOOSING = 21

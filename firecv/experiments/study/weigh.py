@@ -151,6 +151,6 @@ def _meant(column: str, varied: dict[str, int | float | str]) -> dict[str, int |
 
 
 def _table(name: str, title: str, protocol: ProtocolName, cells: tuple[Cell, ...]) -> Table:
-    note = f"V's covariates differ from the clients' in {', '.join(SHIFTED)}; not in the others."
+    note = f"Some clients are more like V than others in {', '.join(SHIFTED)}; not in the others."
     tested = tuple(dict.fromkeys(cell.column for cell in cells if cell.column != BASE))
     return Table(name, title, protocol, cells, rival=BASE, tested=tested, notes=(*NOTES, note))

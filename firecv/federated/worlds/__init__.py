@@ -7,6 +7,7 @@ Covariate shift, a few clients being like V:
 - *nuisance*: the same, and V, the test set and the clients least like V have a bright patch in a
   corner: what is most visible in the inputs points to the wrong clients.
 - *bandsandskew*: *bands*, and clients differ in their classes too (Dirichlet 0.5).
+- *bandsandlabelshift*: *bands*, and V and the test set have few samples of some classes.
 - *noise*: more noise the higher a client's number, V and the test set with much of it.
 - *corruption*: each client has a corruption of ten, V and the test set two of them.
 - *writers*: digits by writer; V and the test set are by pupils, most clients by employees.
@@ -15,6 +16,8 @@ Nothing to correct, V and the test set being like all honest clients together:
 
 - *skew*, *mildskew*: clients differ in their classes (Dirichlet 0.1, 0.5).
 - *iid*: no differences at all.
+- *labelshift*: *iid*, but V and the test set have few samples of some classes: they do differ from
+  the clients, but no client is more like them than another.
 - *garbage*: *iid*, but three clients in ten hold noise with random labels.
 - *flipped*: *iid*, but three clients in ten hold images with random labels.
 """
@@ -25,10 +28,10 @@ import numpy as np
 
 from firecv.data.arrays import Arrays
 from firecv.errors import DataError
-from firecv.federated.worlds.alike import alike, flipped, garbage, mildskew, skew
+from firecv.federated.worlds.alike import alike, flipped, garbage, labelshift, mildskew, skew
 from firecv.federated.worlds.disturbed import corruption, noise
 from firecv.federated.worlds.parts import Sizes, World
-from firecv.federated.worlds.turned import bands, bandsandskew, nuisance
+from firecv.federated.worlds.turned import bands, bandsandlabelshift, bandsandskew, nuisance
 from firecv.federated.worlds.writers import writers
 
 __all__ = ["SHIFTED", "WORLDS", "World", "world"]
@@ -37,17 +40,27 @@ WORLDS: dict[str, Callable[[Arrays, Sizes, np.random.Generator], World]] = {
     "bands": bands,
     "nuisance": nuisance,
     "bandsandskew": bandsandskew,
+    "bandsandlabelshift": bandsandlabelshift,
     "noise": noise,
     "corruption": corruption,
     "writers": writers,
     "skew": skew,
     "mildskew": mildskew,
     "iid": alike,
+    "labelshift": labelshift,
     "garbage": garbage,
     "flipped": flipped,
 }
-SHIFTED = ("bands", "nuisance", "bandsandskew", "noise", "corruption", "writers")
-"""The worlds in which V's covariates differ from those of the pooled clients."""
+SHIFTED = (
+    "bands",
+    "nuisance",
+    "bandsandskew",
+    "bandsandlabelshift",
+    "noise",
+    "corruption",
+    "writers",
+)
+"""The worlds in which some clients are more like V than others."""
 
 
 def world(

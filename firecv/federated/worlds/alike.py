@@ -1,11 +1,13 @@
-"""Worlds in which V and the test are like all honest clients together: nothing to correct."""
+"""Worlds in which images of V and of honest clients are alike, class by class."""
+
+from dataclasses import replace
 
 import numpy as np
 
 from firecv.data.arrays import Arrays
 from firecv.data.even import Iid, iid
 from firecv.data.skew import Dirichlet, dirichlet
-from firecv.federated.worlds.parts import Sizes, World, client, drawn, made
+from firecv.federated.worlds.parts import SPARE, Sizes, World, client, drawn, made, unbalanced
 
 GARBAGE_RATE = 0.3
 """Share of the clients of *garbage* and *flipped* that send nonsense."""
@@ -24,6 +26,15 @@ def mildskew(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
 def alike(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
     """Return clients that do not differ."""
     train, rest = drawn(images, sizes, rng)
+    cut = iid(train, rng, Iid(n=sizes.n_clients))
+    clients = [client(np.asarray(train.x[rows]), train.y[rows]) for rows in cut.values()]
+    return made(clients, np.asarray(rest.x), rest.y, sizes.n_validation)
+
+
+def labelshift(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
+    """Return *iid* whose V and test have few samples of some classes, unlike the clients."""
+    train, rest = drawn(images, replace(sizes, n_test=SPARE * sizes.n_rest), rng)
+    rest = unbalanced(rest, sizes, rng)
     cut = iid(train, rng, Iid(n=sizes.n_clients))
     clients = [client(np.asarray(train.x[rows]), train.y[rows]) for rows in cut.values()]
     return made(clients, np.asarray(rest.x), rest.y, sizes.n_validation)

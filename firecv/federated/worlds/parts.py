@@ -12,6 +12,11 @@ from firecv.errors import DataError
 from firecv.federated.contract import Client
 from firecv.models import Batch
 
+UNBALANCE = 0.6
+"""How many samples a class has for one of the class before it, where V is unbalanced."""
+SPARE = 4
+"""Times as many images as needed, from which an unbalanced V is drawn."""
+
 
 @dataclass(frozen=True)
 class World:
@@ -54,6 +59,13 @@ def drawn(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> tuple[Array
         raise DataError(f"got {len(images)} images; expected at least {n_all}")
     order = rng.permutation(len(images))[:n_all]
     return images.take(order[: sizes.n_train]), images.take(order[sizes.n_train :])
+
+
+def unbalanced(rest: Arrays, sizes: Sizes, rng: np.random.Generator) -> Arrays:
+    """Return as many images for V and the test, each class in 0.6 times the number of the last."""
+    odds = UNBALANCE ** rest.y.astype(np.float64)
+    kept = rng.choice(len(rest), sizes.n_rest, replace=False, p=odds / odds.sum())
+    return rest.take(kept)
 
 
 def pieces(train: Arrays, n_clients: int) -> list[Arrays]:

@@ -1,12 +1,23 @@
 """Worlds whose clients hold images of different angles."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from firecv.data.arrays import Array, Arrays
 from firecv.data.rotation import rotate
 from firecv.data.skew import Dirichlet, dirichlet
 from firecv.federated.contract import Client
-from firecv.federated.worlds.parts import Sizes, World, client, drawn, made, pieces
+from firecv.federated.worlds.parts import (
+    SPARE,
+    Sizes,
+    World,
+    client,
+    drawn,
+    made,
+    pieces,
+    unbalanced,
+)
 
 PATCH = 6
 """Side of the patch of *nuisance*, in pixels of 28."""
@@ -29,6 +40,13 @@ def bandsandskew(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> Worl
     train, rest = drawn(images, sizes, rng)
     cut = dirichlet(train, rng, Dirichlet(n=sizes.n_clients, alpha=0.5))
     return _turned([train.take(rows) for rows in cut.values()], rest, sizes, rng)
+
+
+def bandsandlabelshift(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
+    """Return *bands* whose V and test have few samples of some classes, unlike the clients."""
+    train, rest = drawn(images, replace(sizes, n_test=SPARE * sizes.n_rest), rng)
+    rest = unbalanced(rest, sizes, rng)
+    return _turned(pieces(train, sizes.n_clients), rest, sizes, rng)
 
 
 def _turned(

@@ -1,0 +1,123 @@
+"""Where FIRE gains, loses or changes nothing: the page of evidence, written from what is stored."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from firecv.experiments import catalogue
+from firecv.experiments.collect import Holdings
+from firecv.experiments.pairs import Comparison
+from firecv.experiments.render import markdown
+from firecv.experiments.standing import summary_of
+from firecv.experiments.summary import Summary, TableSummary
+
+INTRODUCTION = """Written by `firecv results pages` from the runs in `results/`; scores come from
+test sets disjoint from V (protocol `clean`). A method *gains* or *loses* if it differs from the
+rival named under a table in a paired test (Wilcoxon over seeds, or Nadeau and Bengio's corrected
+t over repeated folds), after Holm's correction over all cells of the table, at 5 %. Otherwise
+there is *no difference* to be seen with these seeds, which is not a proof that there is none.
+Fewer than ten seeds are not tested. Compare methods only with those that see as much of V."""
+
+
+class Section(NamedTuple):
+    """A part of the page: a heading, tables, and the columns it makes statements about."""
+
+    heading: str
+    words: str
+    tables: tuple[str, ...]
+    about: tuple[str, ...]
+
+
+SECTIONS = (
+    Section(
+        "Weighing clients",
+        "The server knows V's inputs and nothing else; V never moves.",
+        ("weigh", "weigh-size", "weigh-settings"),
+        ("FIRE weigh", "input means", "labelled loss"),
+    ),
+    Section(
+        "Rotated images",
+        "One model on all fragments, trained beside a labelled or unlabelled V.",
+        ("rotated",),
+        ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "V pooled"),
+    ),
+    Section(
+        "Tables under selection bias",
+        "Networks of four hidden units; V is a quarter of the target.",
+        ("selection", "strengths"),
+        ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "L2", "V pooled"),
+    ),
+    Section(
+        "Folds",
+        "27 tables in repeated cross-validation.",
+        ("folds-forms",),
+        ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "L2", "V pooled"),
+    ),
+)
+
+
+def render_evidence(holdings: Holdings) -> str:
+    """Return the page of evidence in Markdown.
+
+    Parameters
+    ----------
+    holdings
+        What is stored.
+    """
+    parts = ["# Where FIRE gains and where it does not", "", INTRODUCTION]
+    for section in SECTIONS:
+        parts += ["", f"## {section.heading}", "", section.words]
+        for name in section.tables:
+            summary = summary_of(catalogue.table(name), holdings)
+            if any(found.n_held for found in summary.cells):
+                parts += ["", *(f"- {line}" for line in statements(summary, section.about))]
+                parts += ["", markdown(summary).rstrip()]
+            else:
+                parts += ["", f"Nothing of the table `{name}` has been run yet."]
+    return "\n".join([*parts, ""])
+
+
+def statements(summary: TableSummary, about: Sequence[str]) -> list[str]:
+    """Return in which rows each column gains, loses and makes no difference, in words.
+
+    Parameters
+    ----------
+    summary
+        What a table says.
+    about
+        The columns.
+    """
+    lines: list[str] = []
+    for column in about:
+        cells = [found for found in summary.cells if found.cell.column == column]
+        tested = [found for found in cells if found.p_holm is not None and found.against]
+        if not tested:
+            continue
+        gains = [_words(f) for f in tested if f.differs and _points(f) > 0]
+        losses = [_words(f) for f in tested if f.differs and _points(f) < 0]
+        rest = [f.cell.row for f in tested if not f.differs]
+        said = [
+            f"{verb} {', '.join(rows)}"
+            for verb, rows in (
+                ("gains in", gains),
+                ("loses in", losses),
+                ("makes no difference in", rest),
+            )
+            if rows
+        ]
+        lines.append(f"**{column}** against {summary.table.rival}: {'; '.join(said)}.")
+    return lines
+
+
+def _points(found: Summary) -> float:
+    return _against(found).effect.points
+
+
+def _against(found: Summary) -> Comparison:
+    assert found.against is not None
+    return found.against
+
+
+def _words(found: Summary) -> str:
+    effect = _against(found).effect
+    low, high = effect.points_low, effect.points_high
+    return f"{found.cell.row} ({effect.points:+.1f}, {low:+.1f} to {high:+.1f})"
