@@ -68,11 +68,11 @@ def render_evidence(holdings: Holdings) -> str:
         parts += ["", f"## {section.heading}", "", section.words]
         for name in section.tables:
             summary = summary_of(catalogue.table(name), holdings)
-            if any(found.n_held for found in summary.cells):
-                parts += ["", *(f"- {line}" for line in statements(summary, section.about))]
-                parts += ["", markdown(summary).rstrip()]
+            said = statements(summary, section.about)
+            if said:
+                parts += ["", *(f"- {line}" for line in said), "", markdown(summary).rstrip()]
             else:
-                parts += ["", f"Nothing of the table `{name}` has been run yet."]
+                parts += ["", f"Too little of the table `{name}` has been run to compare anything."]
     return "\n".join([*parts, ""])
 
 
