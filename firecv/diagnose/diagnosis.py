@@ -1,0 +1,203 @@
+"""Whether fragments differ from the validation set V, which of them, and in which features."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from firecv.diagnose.advice import Advice, advise
+from firecv.diagnose.alarms import GlobalTest, global_test
+from firecv.diagnose.bound import KLBound, kl_bound, marginal_bound
+from firecv.diagnose.features import FeatureShift, feature_shifts
+from firecv.diagnose.fisher_distance import FisherDistance, Tuned, fisher_distance, tuned
+from firecv.diagnose.fragments import FragmentShift, compare, fragment_shift, too_small
+from firecv.diagnose.inputs import FEWEST_ROWS, Given, checked
+from firecv.diagnose.network import trained, why_no_network
+from firecv.diagnose.pairs import Pairs, compare_pairs
+from firecv.diagnose.tables import feature_table, fragment_table, text
+from firecv.errors import DataError, NumericalError
+from firecv.regimes import Regime
+from firecv.seeding import derive
+from firecv.statistics import holm
+
+AT_MOST = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What was found.
+
+    Attributes
+    ----------
+    fragments
+        One per fragment, in the order given.
+    features
+        Every feature of every fragment, the most important of a fragment first.
+    pairs
+        Fragments against each other.
+    whole
+        V against all fragments together.
+    distances, bounds
+        Fisher quadratic and terms of the KL bound, by fragment.
+    advice
+        What to make of it.
+    regime
+        What is known of V: "labelled" or "unlabelled".
+    level
+        Rate of false alarms allowed, over all fragments together.
+    at_most
+        Rows of a fragment and of V that the classifiers have looked at.
+    """
+
+    fragments: tuple[FragmentShift, ...]
+    features: tuple[FeatureShift, ...]
+    pairs: Pairs
+    whole: GlobalTest
+    distances: Mapping[str, FisherDistance]
+    bounds: Mapping[str, KLBound]
+    advice: Advice
+    regime: Regime
+    level: float
+    at_most: int
+
+    def table(self, kind: Literal["fragments", "features", "pairs"] = "fragments") -> pd.DataFrame:
+        """Return one row per fragment, per feature of a fragment, or per pair of fragments.
+
+        Parameters
+        ----------
+        kind
+            Which of the three.
+        """
+        if kind == "fragments":
+            return fragment_table(self.fragments, self.distances, self.bounds)
+        if kind == "features":
+            return feature_table(self.features)
+        if kind == "pairs":
+            return self.pairs.table()
+        raise DataError(f"kind is {kind!r}; expected 'fragments', 'features' or 'pairs'")
+
+    def __str__(self) -> str:
+        """Return the alarms, the features behind them and the advice as plain text."""
+        return text(self.fragments, self.features, self.whole, self.advice, self.at_most)
+
+
+def diagnose(
+    fragments: Mapping[str, ArrayLike | pd.DataFrame],
+    validation: ArrayLike | pd.DataFrame,
+    *,
+    y_fragments: Mapping[str, ArrayLike] | None = None,
+    y_validation: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    seed: int = 0,
+    level: float = 0.05,
+    at_most: int = AT_MOST,
+) -> Diagnosis:
+    """Return whether fragments differ from the validation set, which ones, and in what.
+
+    Parameters
+    ----------
+    fragments
+        Rows of each fragment by name, (n_samples, n_features): finite numbers, categories encoded.
+    validation
+        Rows of V with the same features.
+    y_fragments
+        Labels of each fragment; without them there is no test of all fragments together.
+    y_validation
+        Labels of V; without them there is no Fisher quadratic.
+    feature_names
+        By default the columns of data frames, or x0, x1 and so on.
+    seed
+        Of all that is drawn; the same seed gives the same result.
+    level
+        Rate of false alarms to allow, over all fragments together.
+    at_most
+        Rows of a fragment and of V for the classifiers to look at, drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> sites = {name: rng.normal(size=(200, 3)) for name in ("Ulm", "Bonn", "Kiel")}
+    >>> sites["Kiel"][:, 1] += 1
+    >>> found = diagnose(sites, rng.normal(size=(200, 3)), feature_names=["age", "dose", "bmi"])
+    >>> found.advice.verdict, found.advice.shifted
+    ('shift', ('Kiel',))
+    >>> found.table("features").query("fragment == 'Kiel'")["feature"].iloc[0]
+    'dose'
+    """
+    if not 0 < level < 1:
+        raise DataError(f"level is {level}; give a rate of false alarms between 0 and 1")
+    if at_most < FEWEST_ROWS:
+        raise DataError(f"at_most is {at_most}; give {FEWEST_ROWS} rows or more")
+    given = checked(fragments, validation, y_fragments, y_validation, feature_names)
+    shifts, features = _against_validation(given, seed, level, at_most)
+    whole, found, reason = _through_a_network(given, seed, level)
+    distances: dict[str, FisherDistance] = {}
+    bounds: dict[str, KLBound] = {}
+    for each in shifts:
+        apart = FisherDistance(blank=reason) if found is None else fisher_distance(found, each.name)
+        distances[each.name], gamma = apart, each.gamma.mean
+        bounds[each.name] = (
+            marginal_bound(gamma)
+            if found is None
+            else kl_bound(gamma, apart, found, each.name, seed)
+        )
+    regime: Regime = "unlabelled" if given.y_validation is None else "labelled"
+    return Diagnosis(
+        fragments=shifts,
+        features=features,
+        pairs=compare_pairs(given, seed),
+        whole=whole,
+        distances=distances,
+        bounds=bounds,
+        advice=advise(shifts, whole, regime, level),
+        regime=regime,
+        level=level,
+        at_most=at_most,
+    )
+
+
+def _against_validation(
+    given: Given, seed: int, level: float, at_most: int
+) -> tuple[tuple[FragmentShift, ...], tuple[FeatureShift, ...]]:
+    """Return all fragments with adjusted p-values, and all features."""
+    shifts: list[FragmentShift] = []
+    features: list[FeatureShift] = []
+    n_tests = sum(len(x) >= FEWEST_ROWS for x in given.fragments.values())
+    for name, x in given.fragments.items():
+        found = compare(name, x, given.validation, seed=seed, at_most=at_most)
+        if found is None:
+            shifts.append(too_small(name, len(x)))
+            continue
+        shift = fragment_shift(name, len(x), found)
+        shifts.append(replace(shift, detectable_auc=found.test.detectable(level / n_tests)))
+        rng = derive(seed, "diagnose", "shuffles", name)
+        features += feature_shifts(name, given.features, found, rng)
+    adjusted = holm([each.p_value for each in shifts])
+    return tuple(
+        replace(each, adjusted_p_value=p, alarm=p <= level)
+        for each, p in zip(shifts, (math.nan if p is None else p for p in adjusted), strict=True)
+    ), tuple(features)
+
+
+def _through_a_network(
+    given: Given, seed: int, level: float
+) -> tuple[GlobalTest, Tuned | None, str]:
+    """Return the test of all fragments, the fine-tuned networks, and why there are none."""
+    if reason := why_no_network(given):
+        return GlobalTest(blank=reason), None, reason
+    try:
+        network = trained(given, seed)
+    except NumericalError as error:
+        reason = f"the network could not be trained: {error}"
+        return GlobalTest(blank=reason), None, reason
+    whole = global_test(network, seed=seed, level=level)
+    if network.y_validation is None:
+        return whole, None, "no labels of the validation set were given"
+    try:
+        return whole, tuned(network), ""
+    except NumericalError as error:
+        return whole, None, f"the network could not be fine-tuned: {error}"
