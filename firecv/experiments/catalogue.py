@@ -3,6 +3,7 @@
 from firecv.errors import DataError
 from firecv.experiments.paper import (
     batchwise,
+    diagnostics,
     federated,
     fold_forms,
     folds,
@@ -24,6 +25,7 @@ TABLES: dict[str, Declared] = {
     "folds-fire": folds.fire_table,
     "folds-forms": fold_forms.table,
     "federated": federated.table,
+    "diagnostics": diagnostics.table,
     "weigh": weigh.table,
     "weigh-size": weigh.size_table,
     "weigh-settings": weigh.settings_table,

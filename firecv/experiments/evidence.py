@@ -5,17 +5,18 @@ from typing import NamedTuple
 
 from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
-from firecv.experiments.pairs import Comparison
 from firecv.experiments.render import markdown
 from firecv.experiments.standing import summary_of
 from firecv.experiments.summary import Summary, TableSummary
+from firecv.statistics import Effect
 
 INTRODUCTION = """Written by `firecv results pages` from the runs in `results/`; scores come from
 test sets disjoint from V (protocol `clean`). A method *gains* or *loses* if it differs from the
 rival named under a table in a paired test (Wilcoxon over seeds, or Nadeau and Bengio's corrected
-t over repeated folds), after Holm's correction over all cells of the table, at 5 %. Otherwise
-there is *no difference* to be seen with these seeds, which is not a proof that there is none.
-Fewer than ten seeds are not tested. Compare methods only with those that see as much of V."""
+t over repeated folds), after Holm's correction over all cells of the table, at 5 %, and the 95 %
+interval of the mean difference, shown in points, lies on one side of zero. Otherwise there is *no
+clear difference* with these seeds, which is not a proof that there is none. Fewer than ten seeds
+are not tested. Compare methods only with those that see as much of V."""
 
 
 class Section(NamedTuple):
@@ -92,32 +93,28 @@ def statements(summary: TableSummary, about: Sequence[str]) -> list[str]:
         tested = [found for found in cells if found.p_holm is not None and found.against]
         if not tested:
             continue
-        gains = [_words(f) for f in tested if f.differs and _points(f) > 0]
-        losses = [_words(f) for f in tested if f.differs and _points(f) < 0]
-        rest = [f.cell.row for f in tested if not f.differs]
+        gains = [_words(f) for f in tested if f.differs and _effect(f).points_low > 0]
+        losses = [_words(f) for f in tested if f.differs and _effect(f).points_high < 0]
+        named = {*gains, *losses}
+        rest = [f.cell.row for f in tested if _words(f) not in named]
         said = [
-            f"{verb} {', '.join(rows)}"
+            f"{verb} {'; '.join(rows)}."
             for verb, rows in (
-                ("gains in", gains),
-                ("loses in", losses),
-                ("makes no difference in", rest),
+                ("Gains in", gains),
+                ("Loses in", losses),
+                ("No clear difference in", rest),
             )
             if rows
         ]
-        lines.append(f"**{column}** against {summary.table.rival}: {'; '.join(said)}.")
+        lines.append(f"**{column}** against {summary.table.rival}. {' '.join(said)}")
     return lines
 
 
-def _points(found: Summary) -> float:
-    return _against(found).effect.points
-
-
-def _against(found: Summary) -> Comparison:
+def _effect(found: Summary) -> Effect:
     assert found.against is not None
-    return found.against
+    return found.against.effect
 
 
 def _words(found: Summary) -> str:
-    effect = _against(found).effect
-    low, high = effect.points_low, effect.points_high
-    return f"{found.cell.row} ({effect.points:+.1f}, {low:+.1f} to {high:+.1f})"
+    points, low, high = _effect(found)[:3]
+    return f"{found.cell.row} ({points:+.1f}, {low:+.1f} to {high:+.1f})"

@@ -14,7 +14,7 @@ def test_statements_say_where_a_method_gains(tmp_path: Path):
     carry_out(expand(table.cells), store, progress=False)
     (line,) = statements(summary_of(table, Holdings.of(store)), ["better", "absent"])
     assert line.startswith(
-        "**better** against plain: gains in row 0 (+20.0, +20.0 to +20.0), row 1"
+        "**better** against plain. Gains in row 0 (+20.0, +20.0 to +20.0); row 1"
     )
 
 

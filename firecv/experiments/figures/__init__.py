@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from firecv.errors import DataError
 from firecv.experiments.figures.batching import batching
+from firecv.experiments.figures.diagnostics import shift_of_clients
 from firecv.experiments.figures.folds import delta_folds
 from firecv.experiments.figures.rounds import accuracy_per_round, weights_per_round
 from firecv.experiments.figures.sizes import accuracy_by_size
@@ -31,6 +32,7 @@ FIGURES: dict[str, Figure] = {
     "batching": Figure(
         ("batches-stcv", "batches-fire"), batching, "accuracy by the number of batches"
     ),
+    "diagnostics": Figure(("diagnostics",), shift_of_clients, "how far clients are from V"),
     "size-of-v": Figure(("weigh-size",), accuracy_by_size, "accuracy by the size of V"),
     "rounds": Figure(("weigh-rounds",), accuracy_per_round, "federated accuracy after every round"),
     "weights": Figure(("weigh-weights",), weights_per_round, "weights of clients in every round"),

@@ -15,9 +15,9 @@ import torch
 
 from firecv.data import load
 from firecv.data.arrays import Arrays
-from firecv.data.datasets import is_here
 from firecv.errors import DataError
 from firecv.experiments.kinds.federated_methods import FederatedMethod
+from firecv.experiments.kinds.images import why_missing
 from firecv.experiments.scores import SCORES, scores
 from firecv.experiments.spec import Columns, ProtocolName
 from firecv.federated import LocalFleet, Plan, rounds
@@ -113,7 +113,7 @@ class Federation:
 
     def missing(self) -> str:
         """Return why it cannot be run here, or ""."""
-        return "" if is_here(self.dataset) else f"{self.dataset} is not at hand"
+        return why_missing(self.dataset)
 
     def measure(self, seeds: Sequence[int]) -> Columns:
         """Return the scores, and the traffic, share of rejections and number of failures."""
@@ -139,7 +139,7 @@ class Federation:
 
     def _world(self, seed: int) -> World:
         sizes = (self.n_clients, self.n_train, self.n_validation, self.n_test)
-        return _made(self.dataset, self.world, seed, sizes)
+        return made_world(self.dataset, self.world, seed, sizes)
 
     def _task(self, made: World, seed: int) -> Task:
         x, y = made.test
@@ -156,8 +156,18 @@ class Federation:
 
 
 @lru_cache(maxsize=4)
-def _made(dataset: str, name: str, seed: int, sizes: tuple[int, int, int, int]) -> World:
-    """Return a world; kept, as all methods of a seed share it."""
+def made_world(dataset: str, name: str, seed: int, sizes: tuple[int, int, int, int]) -> World:
+    """Return a world; kept, as all methods of a seed share it.
+
+    Parameters
+    ----------
+    dataset, name
+        Images of the catalogue, and the world.
+    seed
+        Of all that is drawn.
+    sizes
+        Clients, and images of all of them together, of V and of the test.
+    """
     n_clients, n_train, n_validation, n_test = sizes
     return world(
         name,

@@ -29,6 +29,7 @@ def test_every_figure_draws_every_row_once_there_are_numbers(name):
     expected = {
         "delta-folds": ("Appendicitis", "k=10", "Wisconsin"),
         "batching": ("MNIST", "st-CV", "FIRE (paper)"),
+        "diagnostics": ("writers", "auc"),
         "size-of-v": ("bands", "FIRE weigh", "V pooled"),
         "rounds": ("nuisance", "labelled loss"),
         "weights": ("skew, client 9",),
