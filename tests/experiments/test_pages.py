@@ -24,7 +24,7 @@ def test_memory_comes_from_the_benchmark(tmp_path: Path):
 
 @pytest.mark.skipif(
     "FIRECV_DATA" not in os.environ,
-    reason="pages say which data are not at hand; set FIRECV_DATA to the folder they were written with",
+    reason="pages say which data are not at hand; set FIRECV_DATA as when they were written",
 )
 def test_pages_in_the_docs_are_those_of_the_stored_results():
     memory = ROOT / "benchmarks" / "results" / "fisher.json"
