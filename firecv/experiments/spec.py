@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, cast
 
 from firecv.errors import DataError
 from firecv.regimes import Regime
@@ -95,9 +95,21 @@ def canonical(setting: Setting) -> str:
 
     Leaving them out lets a kind gain a setting without giving every old run another name.
     """
-    fields = {name: value for name, value in settings_of(setting).items() if value is not None}
-    named = {"kind": setting.kind, "recipe": setting.recipe, "settings": fields}
+    named = {
+        "kind": setting.kind,
+        "recipe": setting.recipe,
+        "settings": _told(settings_of(setting)),
+    }
     return json.dumps(named, sort_keys=True, separators=(",", ":"))
+
+
+def _told(fields: Mapping[str, object]) -> dict[str, object]:
+    """Return the fields that have a value, those of a setting within a setting too."""
+    return {
+        name: _told(cast("dict[str, object]", value)) if isinstance(value, dict) else value
+        for name, value in fields.items()
+        if value is not None
+    }
 
 
 def settings_of(setting: Setting) -> dict[str, object]:

@@ -3,6 +3,8 @@ import dataclasses
 import pytest
 
 from firecv.errors import DataError
+from firecv.experiments.kinds import Federation
+from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.spec import Run, expand
 from tests.experiments.toys import Toy, toy_table
 
@@ -34,6 +36,12 @@ def test_a_recipe_that_changes_gives_runs_another_name(monkeypatch: pytest.Monke
 def test_settings_without_a_value_leave_the_name_as_it_was():
     assert "fault" not in Run(Toy("a"), 0, 2).text
     assert "fault" in Run(Toy("a", fault="x"), 0, 2).text
+
+
+def test_settings_within_settings_without_a_value_are_left_out_too():
+    text = Run(Federation("digits", "iid", FederatedMethod(every=3)), 0, 1).text
+    assert '"every":3' in text
+    assert "n_numbers" not in text
 
 
 def test_cells_that_share_runs_run_them_once():

@@ -1,7 +1,7 @@
 """Federated methods as experiments name them: an algorithm, a form, a rule to weigh clients."""
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, cast
+from typing import Any, Literal, cast
 
 from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
@@ -23,24 +23,6 @@ COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0, 
 """CPU time in units of FedAvg's, roughly."""
 
 
-class Described(Protocol):
-    """What a method is made from."""
-
-    algorithm: str
-    regime: Regime
-    strength: float | None
-    form: str | None
-    weigh: str | None
-    guarded: bool | None
-    every: int | None
-    n_numbers: int | None
-    layers: str | None
-    n_epochs: int
-    batch_size: int
-    rate: float
-    momentum: float
-
-
 @dataclass(frozen=True)
 class FederatedMethod:
     """A federated method.
@@ -52,49 +34,33 @@ class FederatedMethod:
         train on V.
     regime
         What is given of V.
-    strength
-        Of the algorithm's term, if it has one, or of the rule that weighs clients.
     form
         FIRE's form that acts on training.
     weigh
         The rule that weighs clients: one of FIRE's or of `CONTROLS`.
+    strength
+        Of the algorithm's term, if it has one, or of the rule that weighs clients.
     guarded, every, n_numbers, layers
         As for `firecv.federated.weighing.Weighing`; `every` is FIRE's too.
-    local
-        How a client trains.
+    rate, momentum
+        Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
 
-    name: str
-    regime: Regime
-    strength: float | None
-    form: str | None
-    weigh: str | None
-    guarded: bool | None
-    every: int | None
-    n_numbers: int | None
-    layers: str | None
-    local: Training
+    name: str = "fedavg"
+    regime: Regime = "none"
+    form: str | None = None
+    weigh: str | None = None
+    strength: float | None = None
+    guarded: bool | None = None
+    every: int | None = None
+    n_numbers: int | None = None
+    layers: str | None = None
+    rate: float = 0.05
+    momentum: float = 0.9
 
-    @classmethod
-    def of(cls, described: Any) -> "FederatedMethod":
-        """Return the method that a setting describes."""
-        told = cast(Described, described)
-        momentum = 0.0 if told.algorithm in PLAIN else told.momentum
-        local = Training(told.n_epochs, told.batch_size, told.rate, "sgd", momentum=momentum)
-        method = cls(
-            told.algorithm,
-            told.regime,
-            told.strength,
-            told.form,
-            told.weigh,
-            told.guarded,
-            told.every,
-            told.n_numbers,
-            told.layers,
-            local,
-        )
-        method.check()
-        return method
+    def __post_init__(self) -> None:
+        """Check that there is such a method and that it is given what it needs of V."""
+        self._check()
 
     @property
     def is_pooled(self) -> bool:
@@ -106,8 +72,7 @@ class FederatedMethod:
         """CPU time in units of FedAvg's, roughly."""
         return COSTS.get(self.name, 1.0) + (0.5 if self.weigh else 0.0)
 
-    def check(self) -> None:
-        """Raise unless there is such a method and it is given what it needs of V."""
+    def _check(self) -> None:
         if self.name not in (*ALGORITHMS, "pooled"):
             raise DataError(
                 f"there is no algorithm {self.name!r}; expected one of {', '.join(ALGORITHMS)} or "
@@ -126,14 +91,24 @@ class FederatedMethod:
         elif self.name == "fire" and self.form is None:
             raise DataError("FIRE needs a form that acts on training, or a rule to weigh clients")
 
-    def algorithm(self, n_rounds: int) -> Algorithm:
-        """Return the algorithm for a run of so many rounds."""
-        base = self._base(n_rounds)
+    def algorithm(self, n_rounds: int, n_epochs: int, batch_size: int) -> Algorithm:
+        """Return the algorithm for a run of so many rounds.
+
+        Parameters
+        ----------
+        n_rounds
+            Rounds of the run.
+        n_epochs, batch_size
+            Of local training.
+        """
+        momentum = 0.0 if self.name in PLAIN else self.momentum
+        local = Training(n_epochs, batch_size, self.rate, "sgd", momentum=momentum)
+        base = self._base(n_rounds, local)
         return base if self.weigh is None else Weighed(base, self._weigher())
 
-    def _base(self, n_rounds: int) -> Algorithm:
+    def _base(self, n_rounds: int, local: Training) -> Algorithm:
         if self.is_pooled or (self.name == "fire" and self.form is None):
-            return FedAvg(self.local)
+            return FedAvg(local)
         if self.name == "fire":
             shared = self.regime in ("labelled", "unlabelled")
             return Fire(
@@ -142,9 +117,9 @@ class FederatedMethod:
                 validation="shared" if shared else "server",
                 fisher_on="client" if self.regime == "none" else "mix",
                 every=self.every or 5,
-                local=self.local,
+                local=local,
             )
-        settings: dict[str, Any] = {"local": self.local}
+        settings: dict[str, Any] = {"local": local}
         if self.strength is not None and self.weigh is None:
             settings["strength"] = self.strength
         if self.name in ("fedfishr", "personalizedfedavg"):

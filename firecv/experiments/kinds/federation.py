@@ -41,12 +41,12 @@ class Federation:
         Images of the catalogue.
     world
         A key of `firecv.federated.worlds.WORLDS`.
-    algorithm, regime, strength, form, weigh, guarded, every, n_numbers, layers
-        As for `FederatedMethod`; the regime says what is given of V.
+    method
+        What clients and server do.
     n_clients, n_train, n_validation, n_test
         Sizes of the world.
-    n_rounds, n_epochs, batch_size, rate, momentum
-        Rounds, and local training by SGD.
+    n_rounds, n_epochs, batch_size
+        Rounds, and local training.
     hidden
         Units of the hidden layers, such as "128-64".
     participation
@@ -59,15 +59,7 @@ class Federation:
 
     dataset: str
     world: str
-    algorithm: str
-    regime: Regime = "none"
-    strength: float | None = None
-    form: str | None = None
-    weigh: str | None = None
-    guarded: bool | None = None
-    every: int | None = None
-    n_numbers: int | None = None
-    layers: str | None = None
+    method: FederatedMethod = FederatedMethod()
     n_clients: int = 10
     n_train: int = 4000
     n_validation: int = 200
@@ -75,8 +67,6 @@ class Federation:
     n_rounds: int = 12
     n_epochs: int = 3
     batch_size: int = 64
-    rate: float = 0.05
-    momentum: float = 0.9
     hidden: str = "128-64"
     participation: float = 1.0
     detailed: bool | None = None
@@ -93,12 +83,6 @@ class Federation:
             )
         if self.protocol not in ("clean", "paper"):
             raise DataError(f"protocol is {self.protocol!r}; expected 'clean' or 'paper'")
-        _ = self.method
-
-    @property
-    def method(self) -> FederatedMethod:
-        """What clients and server do."""
-        return FederatedMethod.of(self)
 
     @property
     def at_once(self) -> int:
@@ -123,8 +107,8 @@ class Federation:
     def _measured(self, seed: int) -> dict[str, float]:
         made = self._world(seed)
         task = self._task(made, seed)
-        algorithm = self.method.algorithm(self.n_rounds)
-        holder = _held(self.regime, made.validation)
+        algorithm = self.method.algorithm(self.n_rounds, self.n_epochs, self.batch_size)
+        holder = _held(self.method.regime, made.validation)
         clients = self._clients(made, holder)
         plan = Plan(algorithm, task, holder, seed, self.participation)
         test = made.validation if self.protocol == "paper" else made.test
@@ -150,7 +134,7 @@ class Federation:
     def _clients(self, made: World, holder: Validation) -> tuple[Client, ...]:
         if self.method.is_pooled:
             return tuple(replace(c, data=_joined(c.data, made.validation)) for c in made.clients)
-        if self.regime in ("labelled", "unlabelled"):
+        if self.method.regime in ("labelled", "unlabelled"):
             return tuple(replace(client, validation=holder) for client in made.clients)
         return made.clients
 

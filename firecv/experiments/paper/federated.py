@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
+from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.spec import Cell, ProtocolName, Table
-from firecv.regimes import Regime
 
 WORLDS = {
     "MNIST by writer": ("mnist_by_writer", "writers"),
@@ -19,20 +19,20 @@ ABSENT = {
     "SVHN": "SVHN is not at hand",
     "EMNIST-D": "EMNIST is not at hand",
 }
-COLUMNS: dict[str, tuple[str, Regime, str | None, str | None]] = {
-    "FedAvg": ("fedavg", "none", None, None),
-    "SCAFFOLD": ("scaffold", "none", None, None),
-    "MOON": ("moon", "none", None, None),
-    "Fishr": ("fedfishr", "none", None, None),
-    "LfD": ("lfd", "none", None, None),
-    "FedAS": ("fedas", "none", None, None),
-    "FedCFA": ("fedcfa", "none", None, None),
-    "FIRE": ("fire", "labelled", "precondition", None),
-    "FIRE weigh": ("fedavg", "summary", None, "information"),
-    "labelled loss": ("fedavg", "labelled_summary", None, "loss"),
-    "V pooled": ("pooled", "labelled", None, None),
+COLUMNS = {
+    "FedAvg": FederatedMethod(),
+    "SCAFFOLD": FederatedMethod("scaffold", rate=0.1),
+    "MOON": FederatedMethod("moon"),
+    "Fishr": FederatedMethod("fedfishr"),
+    "LfD": FederatedMethod("lfd"),
+    "FedAS": FederatedMethod("fedas"),
+    "FedCFA": FederatedMethod("fedcfa"),
+    "FIRE": FederatedMethod("fire", "labelled", form="precondition"),
+    "FIRE weigh": FederatedMethod("fedavg", "summary", weigh="information"),
+    "labelled loss": FederatedMethod("fedavg", "labelled_summary", weigh="loss"),
+    "V pooled": FederatedMethod("pooled", "labelled"),
 }
-"""Algorithm, regime, form and rule of each column."""
+N_SEEDS = 10
 NOTES = (
     "The paper states neither clients, partition, rounds nor local training; ours are ten clients "
     "with 400 images each, 12 rounds of 3 local epochs, SGD in batches of 64 at rate 0.05 with "
@@ -52,13 +52,21 @@ NOTES = (
 
 def table(protocol: ProtocolName) -> Table:
     """Return the table."""
-    blank = (
-        Cell(row, c, None, COLUMNS[c][1], 10, why) for row, why in ABSENT.items() for c in COLUMNS
-    )
     cells = [
-        Cell(row, column, _setting(*data, column, protocol), COLUMNS[column][1], 10)
+        Cell(
+            row,
+            column,
+            Federation(*data, method, hidden="512-256", protocol=protocol),
+            method.regime,
+            N_SEEDS,
+        )
         for row, data in WORLDS.items()
-        for column in COLUMNS
+        for column, method in COLUMNS.items()
+    ]
+    blank = [
+        Cell(row, column, None, method.regime, N_SEEDS, why)
+        for row, why in ABSENT.items()
+        for column, method in COLUMNS.items()
     ]
     first = [cell for cell in cells if cell.row == "MNIST by writer"]
     sent = [replace(cell, row="communication", metric="bytes") for cell in first]
@@ -71,19 +79,4 @@ def table(protocol: ProtocolName) -> Table:
         tested=tuple(column for column in COLUMNS if column != "FedAvg"),
         published="federated-appendix",
         notes=NOTES,
-    )
-
-
-def _setting(dataset: str, world: str, column: str, protocol: ProtocolName) -> Federation:
-    algorithm, regime, form, weigh = COLUMNS[column]
-    return Federation(
-        dataset,
-        world,
-        algorithm,
-        regime,
-        form=form,
-        weigh=weigh,
-        rate=0.1 if algorithm == "scaffold" else 0.05,
-        hidden="512-256",
-        protocol=protocol,
     )

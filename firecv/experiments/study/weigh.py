@@ -2,25 +2,24 @@
 
 from dataclasses import replace
 
+from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.spec import Cell, ProtocolName, Table
 from firecv.federated.worlds import SHIFTED, WORLDS
-from firecv.regimes import Regime
 
 N_SEEDS = 10
 BASE = "FedAvg"
-COLUMNS: dict[str, tuple[str, Regime, dict[str, str | bool]]] = {
-    "FedAvg": ("fedavg", "none", {}),
-    "FIRE weigh": ("fedavg", "summary", {"weigh": "information"}),
-    "unguarded": ("fedavg", "summary", {"weigh": "information", "guarded": False}),
-    "mixture": ("fedavg", "summary", {"weigh": "mixture"}),
-    "distance": ("fedavg", "summary", {"weigh": "distance"}),
-    "input means": ("fedavg", "summary", {"weigh": "inputs"}),
-    "activation means": ("fedavg", "summary", {"weigh": "activations"}),
-    "labelled loss": ("fedavg", "labelled_summary", {"weigh": "loss"}),
-    "V pooled": ("pooled", "labelled", {}),
+COLUMNS = {
+    "FedAvg": FederatedMethod(),
+    "FIRE weigh": FederatedMethod("fedavg", "summary", weigh="information"),
+    "unguarded": FederatedMethod("fedavg", "summary", weigh="information", guarded=False),
+    "mixture": FederatedMethod("fedavg", "summary", weigh="mixture"),
+    "distance": FederatedMethod("fedavg", "summary", weigh="distance"),
+    "input means": FederatedMethod("fedavg", "summary", weigh="inputs"),
+    "activation means": FederatedMethod("fedavg", "summary", weigh="activations"),
+    "labelled loss": FederatedMethod("fedavg", "labelled_summary", weigh="loss"),
+    "V pooled": FederatedMethod("pooled", "labelled"),
 }
-"""Algorithm, regime and how clients are weighed."""
 NOTES = (
     "Ten clients with 400 images each, perceptron 784-128-64-10, 12 rounds of 3 local epochs of "
     "SGD at rate 0.05 with momentum 0.9; V has 200 images, the test set 2,000. Fashion-MNIST, and "
@@ -37,7 +36,7 @@ NOTES = (
 def table(protocol: ProtocolName) -> Table:
     """Return all rules in all worlds."""
     cells = tuple(
-        Cell(world, column, setting(world, column, protocol), COLUMNS[column][1], N_SEEDS)
+        Cell(world, column, setting(world, column, protocol), COLUMNS[column].regime, N_SEEDS)
         for world in WORLDS
         for column in COLUMNS
     )
@@ -52,7 +51,7 @@ def size_table(protocol: ProtocolName) -> Table:
             f"{world}, V of {n}",
             column,
             replace(setting(world, column, protocol), n_validation=n),
-            COLUMNS[column][1],
+            COLUMNS[column].regime,
             N_SEEDS,
         )
         for world in ("bands", "nuisance", "corruption")
@@ -71,28 +70,32 @@ VARIATIONS: dict[str, dict[str, int | float | str]] = {
     "refreshed every 2 rounds": {"every": 2},
     "refreshed every 5 rounds": {"every": 5},
     "refreshed once": {"every": 12},
+}
+"""How FIRE is varied."""
+CROWDS: dict[str, dict[str, int | float]] = {
     "50 clients": {"n_clients": 50},
     "200 clients": {"n_clients": 200},
     "50 clients, 3 in 10 take part": {"n_clients": 50, "participation": 0.3},
     "3 in 10 take part": {"participation": 0.3},
 }
+"""How the federation is varied."""
 
 
 def settings_table(protocol: ProtocolName) -> Table:
     """Return what sketch, refreshes, number of clients and participation change."""
-    cells = tuple(
-        Cell(
-            f"{world}, {words}",
-            column,
-            replace(setting(world, column, protocol), **_meant(column, varied)),
-            COLUMNS[column][1],
-            N_SEEDS,
-        )
-        for world in ("bands", "nuisance", "skew")
-        for words, varied in VARIATIONS.items()
-        for column in ("FedAvg", "FIRE weigh")
-    )
-    return _table("weigh-settings", "Accuracy as one setting is changed", protocol, cells)
+    cells: list[Cell] = []
+    for world in ("bands", "nuisance", "skew"):
+        for column in (BASE, "FIRE weigh"):
+            plain, regime = setting(world, column, protocol), COLUMNS[column].regime
+            for words, varied in VARIATIONS.items():
+                # FedAvg sketches nothing: it stays as it is.
+                method = plain.method if column == BASE else replace(plain.method, **varied)
+                row = f"{world}, {words}"
+                cells.append(Cell(row, column, replace(plain, method=method), regime, N_SEEDS))
+            for words, crowd in CROWDS.items():
+                row = f"{world}, {words}"
+                cells.append(Cell(row, column, replace(plain, **crowd), regime, N_SEEDS))
+    return _table("weigh-settings", "Accuracy as one setting is changed", protocol, tuple(cells))
 
 
 ROUNDS = range(1, 13)
@@ -106,7 +109,7 @@ def rounds_table(protocol: ProtocolName) -> Table:
             f"{world}, round {number}",
             column,
             replace(setting(world, column, protocol), detailed=True),
-            COLUMNS[column][1],
+            COLUMNS[column].regime,
             N_SEEDS // 2,
             metric=f"round {number}",
         )
@@ -138,16 +141,8 @@ def weights_table(protocol: ProtocolName) -> Table:
 
 def setting(world: str, column: str, protocol: ProtocolName) -> Federation:
     """Return the settings of a column in a world."""
-    algorithm, regime, weighing = COLUMNS[column]
     dataset = "mnist_by_writer" if world == "writers" else "fashion_mnist"
-    plain = Federation(dataset, world, algorithm, regime, protocol=protocol)
-    return replace(plain, **weighing)
-
-
-def _meant(column: str, varied: dict[str, int | float | str]) -> dict[str, int | float | str]:
-    """Return the changes that mean something to a column: FedAvg sketches nothing."""
-    of_world = ("n_clients", "participation")
-    return {n: v for n, v in varied.items() if column != BASE or n in of_world}
+    return Federation(dataset, world, COLUMNS[column], protocol=protocol)
 
 
 def _table(name: str, title: str, protocol: ProtocolName, cells: tuple[Cell, ...]) -> Table:

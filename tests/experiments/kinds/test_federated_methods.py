@@ -1,34 +1,60 @@
-from dataclasses import replace
+import pytest
 
-from firecv.experiments.kinds.federation import Federation
-from firecv.federated.algorithms import FedAvg, FedFishr, Fire
+from firecv.errors import DataError, RegimeError
+from firecv.experiments.kinds.federated_methods import FederatedMethod
+from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedFishr, Fire
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.weighing import Weighing
 
-PLAIN = Federation("digits", "iid", "fedavg")
+RUN = (7, 3, 64)
 
 
 def test_fire_without_a_form_is_fedavg_with_weights():
-    weighed = replace(PLAIN, algorithm="fire", weigh="information", regime="summary", every=3)
-    made = weighed.method.algorithm(10)
+    made = FederatedMethod("fire", "summary", weigh="information", every=3).algorithm(*RUN)
     assert isinstance(made, Weighed) and isinstance(made.base, FedAvg)
     assert isinstance(made.weighing, Weighing) and made.weighing.every == 3
 
 
 def test_scaffold_trains_without_momentum():
-    assert replace(PLAIN, algorithm="scaffold").method.local.momentum == 0
-    assert PLAIN.method.local.momentum == 0.9
+    plain, scaffold = FederatedMethod().algorithm(*RUN), FederatedMethod("scaffold").algorithm(*RUN)
+    assert isinstance(plain, FedAvg) and plain.local.momentum == 0.9
+    assert isinstance(scaffold, SCAFFOLD) and scaffold.local.momentum == 0
 
 
 def test_a_strength_goes_to_the_rule_if_there_is_one():
-    ruled = replace(PLAIN, weigh="information", regime="summary", strength=4.0)
-    assert ruled.method.algorithm(5).weighing.strength == 4.0  # pyright: ignore
-    fire = replace(PLAIN, algorithm="fire", form="align", regime="labelled", strength=0.3)
-    made = fire.method.algorithm(5)
+    ruled = FederatedMethod("fedavg", "summary", weigh="information", strength=4.0).algorithm(*RUN)
+    assert ruled.weighing.strength == 4.0  # pyright: ignore
+    made = FederatedMethod("fire", "labelled", form="align", strength=0.3).algorithm(*RUN)
     assert isinstance(made, Fire)
     assert (made.strength, made.validation) == (0.3, "shared")
 
 
 def test_algorithms_that_need_it_know_how_many_rounds_there_are():
-    made = replace(PLAIN, algorithm="fedfishr").method.algorithm(7)
+    made = FederatedMethod("fedfishr").algorithm(*RUN)
     assert isinstance(made, FedFishr) and made.n_rounds == 7
+
+
+@pytest.mark.parametrize(
+    ("words", "settings", "message"),
+    [
+        (("fedavrg",), {}, "no algorithm 'fedavrg'"),
+        (("fedavg", "summary"), {"weigh": "luck"}, "cannot be weighed by 'luck'"),
+        (("fire",), {}, "needs a form"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_once(words, settings, message):
+    with pytest.raises(DataError, match=message):
+        FederatedMethod(*words, **settings)
+
+
+@pytest.mark.parametrize(
+    ("words", "settings"),
+    [
+        (("fedavg", "none"), {"weigh": "information"}),
+        (("fedavg", "summary"), {"weigh": "loss"}),
+        (("pooled", "summary"), {}),
+    ],
+)
+def test_nobody_gets_more_of_v_than_the_regime_says(words, settings):
+    with pytest.raises(RegimeError):
+        FederatedMethod(*words, **settings)
