@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import weigh
+from firecv.experiments.study import forms, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -26,6 +26,9 @@ TABLES: dict[str, Declared] = {
     "folds-forms": fold_forms.table,
     "federated": federated.table,
     "diagnostics": diagnostics.table,
+    "forms-tables": forms.tables_table,
+    "forms-images": forms.images_table,
+    "forms-size": forms.size_table,
     "weigh": weigh.table,
     "weigh-size": weigh.size_table,
     "weigh-settings": weigh.settings_table,

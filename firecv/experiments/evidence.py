@@ -7,6 +7,7 @@ from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
 from firecv.experiments.render import markdown
 from firecv.experiments.standing import summary_of
+from firecv.experiments.study import forms
 from firecv.experiments.summary import Summary, TableSummary
 from firecv.statistics import Effect
 
@@ -34,6 +35,12 @@ SECTIONS = (
         "The server knows V's inputs and nothing else; V never moves.",
         ("weigh", "weigh-size", "weigh-settings"),
         ("FIRE weigh", "input means", "labelled loss"),
+    ),
+    Section(
+        "Forms, regimes and strengths",
+        "Every form at every strength; V pooled and L2 are what the others are to be held against.",
+        ("forms-tables", "forms-images", "forms-size"),
+        ("V pooled", "L2 0.01", "L2 0.03", *forms.columns("tables"), *forms.columns("images")),
     ),
     Section(
         "Rotated images",
@@ -88,7 +95,7 @@ def statements(summary: TableSummary, about: Sequence[str]) -> list[str]:
         The columns.
     """
     lines: list[str] = []
-    for column in about:
+    for column in dict.fromkeys(about):
         cells = [found for found in summary.cells if found.cell.column == column]
         tested = [found for found in cells if found.p_holm is not None and found.against]
         if not tested:
