@@ -63,10 +63,13 @@ def test_an_error_in_a_process_is_raised_and_ends_the_others() -> None:
 def test_ctrl_c_stops_everything(tmp_path) -> None:
     script = tmp_path / "script.py"
     script.write_text(
+        # A shell's background processes do not listen to Ctrl-C unless they say so.
+        "import signal\n"
         "from dataclasses import replace\n"
         "from firecv.stacked import run_stacks\n"
         "from tests.stacked.test_run import SETTINGS, make_stack\n"
         "if __name__ == '__main__':\n"
+        "    signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "    print('ready', flush=True)\n"
         "    run_stacks([(make_stack(9), replace(SETTINGS, n_epochs=10**8))] * 3)\n"
     )
