@@ -50,7 +50,6 @@ def test_strength_zero_is_fedavg():
 
 
 def test_in_protocol_paper_v_itself_is_scored():
-    # With V as large as all that is left there is no test set to take another score from.
     clean = TINY.measure([0])["log_loss"]
     paper = replace(TINY, protocol="paper").measure([0])["log_loss"]
     assert clean != paper
