@@ -48,6 +48,7 @@ PEERS = {"10x600": ("fedlab", "flower"), "100x60": ("fedlab", "flower"), "1000x6
 LEFT_OUT = {"1000x60": "flower: left out, a round would take as long as ten of 100x60"}
 FIRE_CASES = ("10x600", "100x60")
 MEMORY_CASES = ("100x60", "1000x60")
+MEMORY_TURNS = 5
 FIRE_ROUNDS, FIRE_TURNS = 10, 3
 """Two refreshes are in as many rounds; what they cost repeats with every five."""
 QUICK_DIVISOR = 5
@@ -67,7 +68,7 @@ METRICS = {
     "max_error": "largest difference of any weight after the first round from the loop's; firecv "
     "only where a client's samples are one batch, since it shuffles",
     "peak_memory_mb": "peak memory of a round over the process before it, clients being made when "
-    "they are asked; in a process of its own",
+    "they are asked; the median of five processes",
     "memory_growth": "that memory over the same with 100 clients",
     "fire_time_ratio": f"time of FIRE over FedAvg's, over {FIRE_ROUNDS} rounds with a refresh in "
     "every fifth, V differing from the clients; firecv is the default form",
@@ -258,12 +259,17 @@ def error_values(clients: Sequence[Client], others: Sequence[Peer]) -> Values:
 
 def memory_values(case: str, clients: Made) -> Values:
     """Return the peak memory of a round and how it grows with the number of clients."""
-    found = in_fresh_process(round_memory, clients)
+    found = median_memory(clients)
     values = {("firecv", "peak_memory_mb"): found}
     if case == "1000x60":
         fewer = Made(len(clients) // 10, clients.sizes[0])
-        values["firecv", "memory_growth"] = found / in_fresh_process(round_memory, fewer)
+        values["firecv", "memory_growth"] = found / median_memory(fewer)
     return values
+
+
+def median_memory(clients: Made) -> float:
+    """Return the peak memory of a round; one process may differ by a tenth from the next."""
+    return median(in_fresh_process(round_memory, clients) for _ in range(MEMORY_TURNS))
 
 
 def round_memory(clients: Made) -> float:

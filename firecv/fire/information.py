@@ -10,10 +10,12 @@ V's labels are not used.
 
 import math
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.autograd.function import FunctionCtx
 
 from firecv import tree
 from firecv.errors import DataError
@@ -25,7 +27,7 @@ from firecv.models import Task
 from firecv.tree import Tree
 
 TOLERANCE = 1e-6
-LEAST_RISE = 1e-12
+LEAST_RISE = 1e-8
 MOST_STEPS = 500
 
 Predict = Callable[[Tensor], Tensor]
@@ -96,14 +98,12 @@ def averaged(task: Task, fragment_weights: Sequence[Tree], x: Tensor) -> Predict
     for weights in fragment_weights[1:]:
         tree.check_match(fragment_weights[0], weights)
     rest = {name: value.double() for name, value in task.weights().items()}
-    stacked = {
-        name: torch.stack([weights[name].detach().double() for weights in fragment_weights])
-        for name in fragment_weights[0]
-    }
+    names = list(fragment_weights[0])
+    parts = {name: [weights[name].detach() for weights in fragment_weights] for name in names}
     samples = x.double() if x.is_floating_point() else x
 
     def predict(w: Tensor) -> Tensor:
-        mean = {name: torch.tensordot(w.to(v.device), v, 1) for name, v in stacked.items()}
+        mean = {name: _mean(w, values) for name, values in parts.items()}
         return torch.log_softmax(task.scores(samples, rest | mean), 1)
 
     return predict
@@ -114,9 +114,9 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
 
     Mirror ascent in which the divergence is exact and information linearised; steps double after
     success and are halved until the value rises, so that no step lowers it. Stops when no entry
-    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains no more than 1e-12 (at a kink
-    of a piecewise linear network the gradient does not vanish), or after 500 steps. The objective
-    may have several maxima; this is the one uphill of n/N.
+    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains or promises no more than 1e-8
+    (at a kink of a piecewise linear network the gradient does not vanish), or after 500 steps. The
+    objective may have several maxima; this is the one uphill of n/N.
 
     Parameters
     ----------
@@ -158,21 +158,50 @@ def uphill(
         slope = slope - w @ slope
         if np.abs(w * slope).max() <= TOLERANCE:
             break
-        while length > 1e-12:
+        while True:
             trial = log_w + length / (1 + length * rho) * slope
             trial = trial - np.logaddexp.reduce(trial)
+            hoped = float(np.exp(trial) @ slope)
+            if hoped <= LEAST_RISE:
+                return np.exp(log_w)
             found, new_gradient = _value(value_of, trial)
             new = found - rho * float(np.exp(trial) @ (trial - log_shares))
-            if new >= value + 0.1 * float(np.exp(trial) @ slope):
+            if new >= value + 0.1 * hoped:
                 break
             length /= 2
-        else:
-            break  # rounding hides any rise that is left
         rise = new - value
         log_w, value, gradient, length = trial, new, new_gradient, 2 * length
         if rise <= LEAST_RISE:
             break
     return np.exp(log_w)
+
+
+class _Mean(torch.autograd.Function):
+    """sum_i w_i v_i in the precision of the values, which are read where they are, not stacked."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, w: Tensor, *values: Tensor) -> Tensor:  # pyright: ignore
+        """Return the mean in double precision."""
+        ctx.values = values  # pyright: ignore[reportAttributeAccessIssue]
+        mean = torch.zeros_like(values[0])
+        for share, value in zip(w.tolist(), values, strict=True):
+            mean.add_(value, alpha=share)
+        return mean.double()
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, slope: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+        """Return the inner products of the slope with every value."""
+        values: tuple[Tensor, ...] = ctx.values  # pyright: ignore[reportAttributeAccessIssue]
+        flat = slope.to(values[0].dtype).flatten()
+        found = torch.stack([torch.dot(value.flatten(), flat) for value in values])
+        return found.double().cpu(), *(None for _ in values)
+
+
+def _mean(w: Tensor, values: Sequence[Tensor]) -> Tensor:
+    """Return sum_i w_i v_i, differentiable in w; whole numbers, such as counts, as they are."""
+    if not values[0].is_floating_point():
+        return values[0]
+    return cast(Tensor, _Mean.apply(w, *values))
 
 
 def _value(value_of: Callable[[Tensor], Tensor], log_w: Vector) -> tuple[float, Vector]:

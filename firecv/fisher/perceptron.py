@@ -5,6 +5,7 @@ ReLU between them, the networks for tables and for federated clients, need none 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +17,13 @@ from firecv.tree import Tree
 
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GLOBAL_HOOKS = tuple(getattr(nn.modules.module, f"_global{name}") for name in HOOKS)
+
+
+class LayerSquares(NamedTuple):
+    """A linear layer's inputs and E_y[delta^2], one row per sample, y drawn from the model."""
+
+    inputs: Tensor
+    squared: Tensor
 
 
 @dataclass(frozen=True)
@@ -87,18 +95,8 @@ class Perceptron:
         share
             Weight of one sample in Kronecker factors of inputs.
         """
-        a = x.flatten(1) if self.flatten else x
-        inputs: list[Tensor] = []
-        matrices: list[Tensor] = []
-        for place, (module, weight, bias) in enumerate(self.layers):
-            matrix = module.weight if weights is None else weights[weight]
-            shift = module.bias if weights is None or bias is None else weights[bias]
-            if place:
-                a = torch.relu_(a)
-            inputs.append(a)
-            matrices.append(matrix)
-            a = functional.linear(a, matrix, shift)
-        logarithms = torch.log_softmax(a, 1)
+        inputs, matrices, scores = self._forward(x, weights)
+        logarithms = torch.log_softmax(scores, 1)
         loss = functional.nll_loss(logarithms, y)
         delta = logarithms.exp_()
         delta.scatter_add_(1, y.unsqueeze(1), delta.new_full((), -1.0).expand(delta.shape[0], 1))
@@ -110,6 +108,48 @@ class Perceptron:
             if place:
                 delta = torch.ops.aten.threshold_backward(delta @ matrices[place], inputs[place], 0)
         return loss, layers[::-1]
+
+    def exact_squares(self, x: Tensor, weights: Tree | None) -> tuple[Tensor, list[LayerSquares]]:
+        """Return the scores, and every layer's squared output gradients over the model's labels.
+
+        All classes go back through the network in one product per layer.
+
+        Parameters
+        ----------
+        x
+            Samples.
+        weights
+            Weights to use instead of the model's own.
+        """
+        inputs, matrices, scores = self._forward(x, weights)
+        p = torch.softmax(scores, 1)
+        squared = [p * (1 - p)]
+        # Rows are the classes' gradients, each times the root of its probability.
+        delta = (matrices[-1].unsqueeze(1) - p @ matrices[-1]) * p.sqrt().T.unsqueeze(2)
+        for place in range(len(self.layers) - 2, -1, -1):
+            active = inputs[place + 1] > 0
+            squared.append(delta.square().sum(0) * active)
+            if place:
+                delta = (delta * active).flatten(0, 1) @ matrices[place]
+                delta = delta.unflatten(0, (p.shape[1], len(x)))
+        return scores, list(map(LayerSquares, inputs, reversed(squared)))
+
+    def _forward(
+        self, x: Tensor, weights: Tree | None
+    ) -> tuple[list[Tensor], list[Tensor], Tensor]:
+        """Return every layer's input and weight, and the scores."""
+        a = x.flatten(1) if self.flatten else x
+        inputs: list[Tensor] = []
+        matrices: list[Tensor] = []
+        for place, (module, weight, bias) in enumerate(self.layers):
+            matrix = module.weight if weights is None else weights[weight]
+            shift = module.bias if weights is None or bias is None else weights[bias]
+            if place:
+                a = torch.relu_(a)
+            inputs.append(a)
+            matrices.append(matrix)
+            a = functional.linear(a, matrix, shift)
+        return inputs, matrices, a
 
 
 def _is_touched(module: nn.Module) -> bool:

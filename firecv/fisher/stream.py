@@ -55,20 +55,26 @@ def micro_batches(
     plan = plan_of(task)
     checks.check_per_sample(plan)
     weights = leaves(task, weights)
+    for x, y in parts(batches, MICRO_BATCH):
+        labels = y if law == "empirical" else None
+        with torch.enable_grad():
+            done = plan.run(task, x, weights)
+        checks.check_scores(done.scores, done.x.shape[0])
+        if labels is not None:
+            checks.check_labels(labels, done.scores.shape[1])
+        checks.check_finite_scores(done.scores, task, done.x, weights)
+        yield MicroBatch(done, labels, law, rng)
+
+
+def parts(batches: Batches, n_most: int) -> Iterator[tuple[Tensor, Tensor | None]]:
+    """Yield all samples of `batches`, with their labels if there are any, so many at a time."""
     empty = True
     for batch in batches:
         x, y = checks.unpack(batch)
-        for start in range(0, len(x), MICRO_BATCH):
+        for start in range(0, len(x), n_most):
             empty = False
-            part = slice(start, start + MICRO_BATCH)
-            labels = None if y is None or law != "empirical" else y[part]
-            with torch.enable_grad():
-                done = plan.run(task, x[part], weights)
-            checks.check_scores(done.scores, done.x.shape[0])
-            if labels is not None:
-                checks.check_labels(labels, done.scores.shape[1])
-            checks.check_finite_scores(done.scores, task, done.x, weights)
-            yield MicroBatch(done, labels, law, rng)
+            part = slice(start, start + n_most)
+            yield x[part], None if y is None else y[part]
     if empty:
         raise DataError(
             "there is no sample to estimate a Fisher from: batches is empty, or an iterator that "

@@ -1,12 +1,14 @@
 """The sketch against its formula, its linearity and its seed."""
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from firecv.errors import ModelError
+from firecv.errors import ModelError, NumericalError
 from firecv.fisher import sketch
 from firecv.fisher.sketch import NUMBERS
-from firecv.models import Task, batches
+from firecv.models import Task, batches, mlp
 from firecv.seeding import derive_torch
 from tests import reference
 from tests.cases import make_case
@@ -65,6 +67,36 @@ def test_it_equals_the_contracted_squared_gradient(name: str, layers: list[str],
         return
     found = sketch(case.task, batches(case.x, case.y, 2), seed=7, law=law)
     torch.testing.assert_close(found, slow_sketch(case, layers, law))
+
+
+@pytest.mark.parametrize("spread", [1.0, 30.0], ids=["unsure", "sure"])
+def test_a_deep_perceptron_equals_the_contracted_squared_gradient(spread: float) -> None:
+    task = Task(mlp((5,), (7, 6, 4), 3, derive_torch(0, "weights")).double().eval())
+    with torch.no_grad():
+        task.model[-1].weight *= spread
+    rng = derive_torch(0, "samples")
+    x = torch.randn(9, 5, generator=rng, dtype=torch.float64)
+    case = SimpleNamespace(task=task, x=x, y=torch.zeros(9, dtype=torch.int64))
+    found = sketch(task, batches(x, size=4), seed=7)
+    torch.testing.assert_close(found, slow_sketch(case, ["0", "2", "4", "6"], "exact"))
+    other = {name: value + 0.1 for name, value in task.weights().items()}
+    moved = sketch(task, batches(x), seed=7, weights=other)
+    with torch.no_grad():
+        for value in task.model.parameters():
+            value += 0.1
+    torch.testing.assert_close(moved, slow_sketch(case, ["0", "2", "4", "6"], "exact"))
+
+
+def test_a_written_out_pass_is_that_of_the_model_with_hooks() -> None:
+    """A hook sends the model through automatic differentiation."""
+    task = Task(mlp((6,), (5, 4), 11, derive_torch(1, "weights")).eval())
+    x = torch.randn(150, 6, generator=derive_torch(1, "samples"))
+    written = sketch(task, batches(x), seed=0)
+    handle = task.model[0].register_forward_hook(lambda module, given, output: None)
+    torch.testing.assert_close(written, sketch(task, batches(x), seed=0))
+    handle.remove()
+    with pytest.raises(NumericalError, match="scores"):
+        sketch(task, batches(torch.full((3, 6), torch.inf)), seed=0)
 
 
 def test_expanded_is_the_same_without_positions_and_another_thing_with() -> None:
