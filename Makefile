@@ -10,6 +10,7 @@ BENCH_BIN := .venv-bench/bin
 BENCH_INSTALLED := .venv-bench/.installed
 RATIOS_INSTALLED := .venv-ratios/.installed
 FEDERATED_INSTALLED := .venv-federated/.installed
+DRIFT_INSTALLED := .venv-drift/.installed
 # Two test processes on two cores: more threads than that only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TORCH_PIN := from importlib.metadata import version; print("torch==" + version("torch"))
@@ -37,7 +38,7 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
+bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(DRIFT_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
 	$(BENCH_BIN)/python benchmarks/fisher.py
 	$(BIN)/python benchmarks/fire.py
 	$(BIN)/python benchmarks/data.py
@@ -45,6 +46,8 @@ bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(INSTALLED
 	$(BIN)/python benchmarks/ratios.py
 	$(BIN)/python benchmarks/weigh.py
 	$(BIN)/python benchmarks/federated.py
+	$(BIN)/python benchmarks/experiments.py
+	$(BIN)/python benchmarks/diagnose.py
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --site-dir site
@@ -82,4 +85,10 @@ $(FEDERATED_INSTALLED): benchmarks/requirements-federated.txt
 	$(PYTHON) -m venv .venv-federated
 	.venv-federated/bin/python -m pip install $(TORCH)
 	.venv-federated/bin/python -m pip install -r benchmarks/requirements-federated.txt
+	touch $@
+
+# A library that looks for drift in tables, beside `firecv diagnose`.
+$(DRIFT_INSTALLED): benchmarks/requirements-drift.txt
+	$(PYTHON) -m venv .venv-drift
+	.venv-drift/bin/python -m pip install -r benchmarks/requirements-drift.txt
 	touch $@

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import torch
 from command import disturbance, say, versions
 from peers import KRONECKER_PEERS, PEERS
+from stream import STREAM, growth_rows, stream_rows
 from timing import (
     Bystanders,
     Row,
@@ -25,8 +26,6 @@ from timing import (
     interleaved,
     markdown,
     metric_table,
-    peak_mb,
-    resident_mb,
     settle_allocator,
     short,
     step_memory,
@@ -40,22 +39,18 @@ from firecv.fisher import (
     Kronecker,
     LowRank,
     differentiable_trace,
-    estimate,
     gradient_and_fisher,
 )
-from firecv.models import Task, batches, cnn, federated_mlp, table_mlp
+from firecv.models import Task, cnn, federated_mlp, table_mlp
 from firecv.seeding import derive_torch
 
 CASES = ("mlp", "cnn", "cnn_channels_last", "table")
-STREAM = "stream"
-SECONDS = {"mlp": 40.0, "cnn": 75.0, "cnn_channels_last": 65.0, "table": 20.0, STREAM: 20.0}
+SECONDS = {"mlp": 40.0, "cnn": 75.0, "cnn_channels_last": 65.0, "table": 20.0}
 """Time for the rounds with one thread; those with two, for which no bar is set, get half."""
 ROUNDS = 10
 QUICK_ROUNDS = 2
+STREAMS = {STREAM: stream_rows, "stream_memory": growth_rows}
 THREADS = (1, 2)
-STREAM_IMAGES = 60_000
-STREAM_TIMED_IMAGES = 2_048
-STREAM_BATCH = 512
 PENALTY = 0.1
 PACKAGES = ("torch", "opacus", "backpack-for-pytorch", "nngeometry", "asdfghjkl")
 RESULTS = Path(__file__).parent / "results" / "fisher.json"
@@ -74,6 +69,8 @@ METRICS = {
     "MiB (stream: over the process with images and model, before the first batch)",
     "step_memory_mb": "the same over the process just before that step, MiB: leaves out what "
     "libraries load on first use",
+    "stream_memory_mb": "peak resident memory of the diagonal of so many images, over a warm "
+    "process without the images, MiB",
     "process_memory_mb": "peak resident memory of the whole process, MiB",
     "estimate_memory_ratio": "process_memory_mb over that of an evaluation without gradient",
     "max_relative_error": "diagonal in float64 against vmap: max |a - b| / max |b| over parameters",
@@ -235,52 +232,6 @@ def relative_error(values: Tree, reference: Tree) -> float:
     )
 
 
-def stream_steps(n_images: int) -> dict[str, Callable[[], Any]]:
-    """Return a plain evaluation and an estimate of the diagonal of the same images."""
-    draws = derive_torch(0, STREAM)
-    x = torch.rand(n_images, 1, 28, 28, generator=draws)
-    y = torch.randint(10, (n_images,), generator=draws)
-    model = setting("cnn").model
-    task = Task(model)
-
-    def evaluation() -> float:
-        with torch.no_grad():
-            parts = batches(x, y, STREAM_BATCH)
-            return sum(cross_entropy(model(a), b, reduction="sum").item() for a, b in parts)
-
-    def diagonal() -> Diagonal:
-        return estimate(Diagonal, task, batches(x, y, STREAM_BATCH), law="empirical")
-
-    return {"plain_evaluation": evaluation, "firecv": diagonal}
-
-
-def stream_memory(method: str, n_images: int) -> tuple[float, float]:
-    """Return the peak memory of this process, over its start and whole."""
-    step = stream_steps(n_images)[method]
-    start = resident_mb()
-    step()
-    return peak_mb() - start, peak_mb()
-
-
-def stream_rows(quick: bool) -> list[Row]:
-    """Return memory and time of a Fisher of many samples against their plain evaluation."""
-    n_images = STREAM_TIMED_IMAGES if quick else STREAM_IMAGES
-    rows: list[Row] = []
-    whole: dict[str, float] = {}
-    for method in ("plain_evaluation", "firecv"):
-        say(f"{STREAM}: memory of {method}")
-        over_start, whole[method] = in_fresh_process(stream_memory, method, n_images)
-        rows.append(Row(STREAM, method, "peak_memory_mb", 1, over_start))
-        rows.append(Row(STREAM, method, "process_memory_mb", 1, whole[method]))
-    ratio = whole["firecv"] / whole["plain_evaluation"]
-    rows.append(Row(STREAM, "firecv", "estimate_memory_ratio", 1, ratio))
-    for threads in THREADS:
-        seconds = timed(STREAM, stream_steps(STREAM_TIMED_IMAGES), threads, quick)
-        ratio = seconds["firecv"] / seconds["plain_evaluation"]
-        rows.append(Row(STREAM, "firecv", "estimate_seconds_ratio", threads, ratio))
-    return rows
-
-
 class Bar(NamedTuple):
     """A limit and what was measured, None if it was not."""
 
@@ -382,7 +333,10 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     )
     parser.add_argument("--quick", action="store_true", help="few rounds; writes no file by itself")
     parser.add_argument(
-        "--cases", nargs="+", choices=[*CASES, STREAM], help="only these; writes no file by itself"
+        "--cases",
+        nargs="+",
+        choices=[*CASES, *STREAMS],
+        help="only these; writes no file by itself",
     )
     parser.add_argument("--output", type=Path, help=f"JSON file (default: results/{RESULTS.name})")
     return parser.parse_args(arguments)
@@ -396,9 +350,9 @@ def main() -> None:
     print(versions(PACKAGES))
     bystanders = Bystanders()
     peers, rows = installed_peers(), list[Row]()
-    for case in options.cases or [*CASES, STREAM]:
-        if case == STREAM:
-            rows += stream_rows(options.quick)
+    for case in options.cases or [*CASES, *STREAMS]:
+        if case in STREAMS:
+            rows += STREAMS[case](options.quick)
             continue
         rows += error_rows(case, peers) + time_rows(case, peers, options.quick)
         rows += memory_rows(case, ["plain", "firecv", *([] if options.quick else peers)])

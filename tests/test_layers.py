@@ -16,7 +16,7 @@ TIERS = (
     ("fisher", "ratios", "charts", "training", "stacked"),
     ("fire", "rivals"),
     ("estimators", "federated", "diagnose"),
-    ("experiments", "compare", "report"),
+    ("experiments", "compare", "report", "trained"),
     ("cli", "demo"),
 )
 TIER_OF = {entry: tier for tier, entries in enumerate(TIERS) for entry in entries}

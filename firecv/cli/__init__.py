@@ -1,26 +1,55 @@
-"""The command line: one file per command, each a thin call of a public function."""
+"""The command line: one file per command, each a thin call of a public function.
+
+A command's file is imported when the command is called: `firecv --help` and completion of names
+need none of them, and most load libraries that take seconds.
+"""
 
 import os
 import sys
+import warnings
+from collections.abc import Callable
+from importlib import import_module
 
+import click
 import typer
+from typer.core import TyperGroup
 
-from firecv.cli import data, federated, results
-from firecv.cli import figure as figures
-from firecv.cli import table as tables
-from firecv.errors import FirecvError
+from firecv.errors import FirecvError, FirecvNotice
+
+COMMANDS = {
+    "diagnose": "Say whether fragments differ from the validation set, which ones, in what, and "
+    "what to do.",
+    "compare": "Train methods on the fragments, score them on the validation set, and say which "
+    "is best.",
+    "train": "Train a model on fragments and say what it has seen and how good it is.",
+    "predict": "Predict the class of every row of a table.",
+    "federated": "Federated learning, simulated on this machine.",
+    "data": "Data sets: list, describe, fetch, verify and show them.",
+    "table": "Run what is missing of a table, as far as the data are here, and show it.",
+    "figure": "Run what is missing of the tables behind a figure, and draw it.",
+    "results": "Results of experiments: how far they are.",
+}
+"""Every command with what it does; it is in the file of its name, as a function or as `app`."""
+
+
+class Commands(TyperGroup):
+    """Commands that are known by name and help until they are called."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command called, from its file."""
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, load(command.name) if command and command.name else command, rest
+
 
 app = typer.Typer(
+    cls=Commands,
     help="Fisher information against fragmentation-induced covariate shift.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
-app.add_typer(data.app, name="data")
-app.add_typer(federated.app, name="federated")
-app.command(epilog=tables.EXAMPLES)(tables.table)
-app.command(epilog=figures.EXAMPLES)(figures.figure)
-app.add_typer(results.app, name="results")
 
 
 @app.callback()
@@ -28,8 +57,34 @@ def _root() -> None:  # pyright: ignore[reportUnusedFunction]
     """Fisher information against fragmentation-induced covariate shift."""
 
 
+def _unloaded() -> None:
+    """Stand for a command in the list of all; `load` gives the one that is run."""
+
+
+for _name, _help in COMMANDS.items():
+    app.command(_name, help=_help)(_unloaded)
+
+
+def load(name: str) -> click.Command:
+    """Return a command with its arguments, from its file.
+
+    Parameters
+    ----------
+    name
+        A key of `COMMANDS`.
+    """
+    module = import_module(f"firecv.cli.{name}")
+    alone = typer.Typer(rich_markup_mode="markdown", callback=_unloaded)
+    if hasattr(module, "app"):
+        alone.add_typer(module.app, name=name)
+    else:
+        alone.command(name, epilog=module.EXAMPLES)(getattr(module, name))
+    return typer.main.get_group(alone).commands[name]
+
+
 def main() -> int:
     """Run the command line; errors of the user's become one sentence, never a traceback."""
+    warnings.showwarning = _said(warnings.showwarning)
     try:
         app()
     except FirecvError as error:
@@ -46,3 +101,15 @@ def main() -> int:
         print(f"firecv: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def _said(show: Callable[..., None]) -> Callable[..., None]:
+    """Return a way to show warnings that makes ours one sentence, like errors."""
+
+    def say(message: Warning | str, category: type[Warning], *where: object) -> None:
+        if issubclass(category, FirecvNotice):
+            print(f"firecv: {message}", file=sys.stderr)
+        else:
+            show(message, category, *where)
+
+    return say

@@ -1,6 +1,7 @@
 """`firecv federated`: a federation of one data set, simulated on this machine."""
 
 import json
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 import pandas as pd
 import typer
 
+from firecv.cli import own_data as own
 from firecv.data.bands import Kind
 from firecv.data.fragments import FRAGMENTERS
 from firecv.data.specification import usage
@@ -17,6 +19,7 @@ from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.history import History, Record
 from firecv.federated.secure import Secure
 from firecv.federated.uploads import Rule
+from firecv.report import keep
 
 app = typer.Typer(help="Federated learning, simulated on this machine.", no_args_is_help=True)
 SHOWN = 20
@@ -34,7 +37,9 @@ def _group() -> None:  # pyright: ignore[reportUnusedFunction]
     "--checkpoint runs/fire; "
     "firecv federated simulate fashion_mnist --algorithm fedprox --set strength=0.1 "
     "--set local.rate=0.05 --participation 0.5 --processes 4; "
-    "firecv federated simulate patients.csv --target ill --column site --json.\n\n"
+    "firecv federated simulate patients.csv --target ill --column site --validation-data val.csv "
+    "--algorithm fire --out study; "
+    "firecv federated simulate visits.csv --target ill --time date --window month --json.\n\n"
     f"Fragments: {'; '.join(usage(FRAGMENTERS).splitlines())}."
 )
 def simulate(
@@ -42,6 +47,11 @@ def simulate(
     target: Annotated[str | None, typer.Option(help="Column of a file to predict.")] = None,
     column: Annotated[
         str | None, typer.Option(help="Column or tag that says which client a sample is of.")
+    ] = None,
+    time: own.Time = None,
+    window: own.Window = None,
+    validation_data: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Its halves are V and T.")
     ] = None,
     fragments: Annotated[
         str, typer.Option(help="How samples are dealt out to clients otherwise.")
@@ -77,15 +87,17 @@ def simulate(
     ] = None,
     processes: Annotated[int, typer.Option(help="Clients computed at the same time.")] = 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds a client has to answer.")] = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, for other programs to read.")
-    ] = False,
+    as_json: own.Json = False,
+    out: own.Out = None,
 ) -> None:
     """Let clients learn together and say how good the result is, round by round."""
     simulation = api.Simulation(
         data=data,
         target=target,
         column=column,
+        time=time,
+        window=own.number_or_text(window),
+        validation_data=validation_data,
         fragments=fragments,
         bands=bands,
         algorithm=algorithm,
@@ -107,23 +119,12 @@ def simulate(
         n_processes=processes,
         timeout=timeout,
     )
-    print(_as_json(found) if as_json else _as_text(found))
+    part = found.plain()
+    print(json.dumps(part, indent=2, allow_nan=False) if as_json else _as_text(found))
+    if out is not None:
+        print(f"firecv: wrote {keep(part, out)}", file=sys.stderr)
     if found.history.stopped is not None:
         raise FederatedError(found.history.stopped)
-
-
-def _as_json(found: api.Simulated) -> str:
-    """Return all records, with what was learned worth how much."""
-    history = found.history
-    return json.dumps(
-        {
-            "clients": list(found.names),
-            "stopped": history.stopped,
-            "result": {name: score._asdict() for name, score in found.scores.items()},
-            "records": [record.plain() for record in history.records],
-        },
-        indent=2,
-    )
 
 
 def _as_text(found: api.Simulated) -> str:
@@ -138,6 +139,8 @@ def _as_text(found: api.Simulated) -> str:
     lines = [table, ""]
     if failed:
         lines.append(f"Rounds that went without a client: {', '.join(failed)}.")
+    if found.aim is not None:
+        lines.append(found.aim)
     said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())
     last = found.history.state.round
     return "\n".join([*lines, f"After round {last} of {len(found.names)} clients: {said}."])

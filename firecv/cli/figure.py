@@ -42,7 +42,8 @@ def figure(
     tables = {each: catalogue.table(each, protocol) for each in found.tables}
     if run:
         for table in tables.values():
-            complain(run_missing(table, store, seeds=seeds, budget=budget, jobs=jobs))
+            known = Holdings.of(store)
+            complain(run_missing(table, store, known, seeds=seeds, budget=budget, jobs=jobs))
     holdings = Holdings.of(store)
     summaries = {each: summary_of(table, holdings, seeds) for each, table in tables.items()}
     path = out or Path(f"{name}.png")

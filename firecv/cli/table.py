@@ -62,23 +62,28 @@ def table(
     """Run what is missing of a table, as far as the data are here, and show it."""
     whole, store = catalogue.table(name, protocol), Store(results_folder(results))
     declared, outcome = replace(whole, cells=whole.chosen(cells or [])), Outcome()
+    holdings = Holdings.of(store)
     if run:
         outcome = run_missing(
             declared,
             store,
+            holdings,
             seeds=seeds,
             budget=budget,
             jobs=jobs,
             engine=engine,
             cluster=cluster,
         )
-    _write(summary_of(declared, Holdings.of(store), seeds), format, out)
+    if outcome.n_done or outcome.n_elsewhere:
+        holdings = Holdings.of(store)
+    _write(summary_of(declared, holdings, seeds), format, out)
     complain(outcome)
 
 
 def run_missing(
     declared: Table,
     store: Store,
+    holdings: Holdings,
     *,
     seeds: int | None = None,
     budget: float | None = None,
@@ -88,7 +93,7 @@ def run_missing(
 ) -> Outcome:
     """Say what a table lacks and how long that takes, and do it."""
     cpu = None if budget is None else budget * jobs
-    missing = todo(declared, Holdings.of(store), n_seeds=seeds, budget=cpu)
+    missing = todo(declared, holdings, n_seeds=seeds, budget=cpu)
     _announce(missing)
     return carry_out(
         missing.runs, store, n_jobs=jobs, engine=engine, cluster=cluster, minutes=budget

@@ -18,6 +18,8 @@ from firecv.errors import DataError
 
 Array = NDArray[Any]
 Rows = NDArray[np.intp]
+UNKNOWN = -1
+"""Label of every sample of a set whose labels are not known."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +31,7 @@ class Arrays:
     x
         Inputs, the first axis (or the rows of a data frame) running over samples.
     y
-        Labels as numbers from 0, of shape (n_samples,).
+        Labels as numbers from 0, of shape (n_samples,); all `UNKNOWN` if no label is known.
     classes
         The name of each label; ``classes[y[i]]`` is the label of sample i in words.
     tags
@@ -54,7 +56,8 @@ class Arrays:
                 raise DataError(
                     f"got {len(self.x)} samples and {len(values)} {name}; they must be as many"
                 )
-        if len(self.y) and not 0 <= self.y.min() <= self.y.max() < len(self.classes):
+        known = len(self.y) and self.is_labelled
+        if known and not 0 <= self.y.min() <= self.y.max() < len(self.classes):
             raise DataError(
                 f"labels run from {self.y.min()} to {self.y.max()}, but with "
                 f"{len(self.classes)} classes they must be 0 to {len(self.classes) - 1}"
@@ -64,6 +67,11 @@ class Arrays:
         """Return the number of samples."""
         return len(self.y)
 
+    @property
+    def is_labelled(self) -> bool:
+        """Whether labels are known."""
+        return not len(self.y) or bool((self.y != UNKNOWN).any())
+
     def take(self, rows: Rows | Sequence[int]) -> "Arrays":
         """Return the samples at `rows`, in that order."""
         rows = np.asarray(rows, np.intp)
@@ -72,8 +80,8 @@ class Arrays:
         return Arrays(x, self.y[rows], self.classes, tags)
 
     def counts(self) -> dict[str, int]:
-        """Return how many samples each class has."""
-        found = np.bincount(self.y, minlength=len(self.classes))
+        """Return how many samples each class is known to have."""
+        found = np.bincount(self.y[self.y != UNKNOWN], minlength=len(self.classes))
         return dict(zip(self.classes, map(int, found), strict=True))
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from firecv.data import derived, embedded
 from firecv.data.arrays import Split
-from firecv.data.corruptions.published import CIFAR_C, MNIST_C
 from firecv.data.dataset import Dataset, Published
 from firecv.data.images import image_copies
+from firecv.data.published_corruptions import CIFAR_C, MNIST_C
 from firecv.data.tabular import Format, table_copies
 
 Facts = dict[str, Any]

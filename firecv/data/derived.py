@@ -7,13 +7,14 @@ user's.
 import numpy as np
 
 from firecv.data.arrays import Array, Arrays, Split
-from firecv.data.shifts import Corruption, Permutation, corruption, permutation
 from firecv.errors import DataError
-from firecv.seeding import derive
 
 
 def permuted(split: Split) -> Split:
     """Return the images with all pixel positions permuted, the same way in every image."""
+    # Imported only now: shifts load torch and SciPy's filters, and the catalogue needs neither.
+    from firecv.data.shifts import Permutation, permutation
+    from firecv.seeding import derive
 
     def permute(arrays: Arrays) -> Arrays:
         x = _images(arrays)
@@ -29,6 +30,8 @@ def corrupted(kinds: tuple[str, ...], split: Split) -> Split:
 
     The tags `corruption` and `severity` say which.
     """
+    from firecv.seeding import derive
+
     parts = {
         part: _corrupt(arrays, kinds, derive(0, "corrupted", part))
         for part, arrays in split.parts().items()
@@ -52,6 +55,8 @@ def train_of_first_test_of_second(first: Split, second: Split) -> Split:
 
 
 def _corrupt(arrays: Arrays, kinds: tuple[str, ...], rng: np.random.Generator) -> Arrays:
+    from firecv.data.shifts import Corruption, corruption
+
     x = _images(arrays).copy()
     kind = rng.integers(len(kinds), size=len(arrays))
     severity = rng.integers(1, 6, size=len(arrays))

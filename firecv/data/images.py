@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from firecv.data.arrays import Array, Arrays, Split
-from firecv.data.corruptions.published import CIFAR_C, MNIST_C
 from firecv.data.dataset import Copy
 from firecv.data.formats.cifar import read_cifar10, read_cifar100
 from firecv.data.formats.corrupted import read_cifar_c, read_mnist_c
@@ -22,6 +21,7 @@ from firecv.data.formats.idx import read_idx
 from firecv.data.formats.leaf import read_leaf
 from firecv.data.formats.npz import read_npz
 from firecv.data.formats.svhn import read_svhn
+from firecv.data.published_corruptions import CIFAR_C, MNIST_C
 from firecv.errors import FileFormatError
 
 Classes = tuple[str, ...]

@@ -30,6 +30,7 @@ def read_own(
     categorical: Collection[str] = (),
     drop: Collection[str] = (),
     seed: int = 0,
+    needs_labels: bool = True,
 ) -> Fragmented:
     """Return the data of a file in fragments; `own` says what the options mean.
 
@@ -39,7 +40,9 @@ def read_own(
     """
     roles = Roles(target, fragment, time, _names(categorical), _names(drop))
     train = table(read_columns(path), str(path))
-    return _fragmented(train, _held_table(validation), roles, window, seed)
+    return _fragmented(
+        train, _held_table(validation), roles, window, seed, needs_labels=needs_labels
+    )
 
 
 def own(
@@ -53,6 +56,7 @@ def own(
     categorical: Collection[str] = (),
     drop: Collection[str] = (),
     seed: int = 0,
+    needs_labels: bool = True,
 ) -> Fragmented:
     """Return data at hand in fragments.
 
@@ -78,6 +82,9 @@ def own(
         Columns to leave out.
     seed
         Seed of the rows held out.
+    needs_labels
+        Whether validation data must have the target. If it need not, and the column is absent or
+        empty in all rows, labels are `firecv.data.arrays.UNKNOWN` and ``is_labelled`` is False.
 
     Examples
     --------
@@ -89,7 +96,14 @@ def own(
     ({'0': 2, '1': 2}, ['age'])
     """
     roles = Roles(target, fragment, time, _names(categorical), _names(drop))
-    return _fragmented(table(data, "the data"), _held_table(validation), roles, window, seed)
+    return _fragmented(
+        table(data, "the data"),
+        _held_table(validation),
+        roles,
+        window,
+        seed,
+        needs_labels=needs_labels,
+    )
 
 
 def shared_rows(data: Fragmented) -> int:
@@ -131,13 +145,16 @@ def _fragmented(
     roles: Roles,
     window: float | str | None,
     seed: int,
+    *,
+    needs_labels: bool,
 ) -> Fragmented:
     """Return fragments of one table and a validation set from another, from itself or none."""
     check_roles(roles, train, validation if isinstance(validation, Table) else None)
     arrays = samples(train, roles)
     cut = _cut(arrays, roles, window)
     if isinstance(validation, Table):
-        return Fragmented(taken(arrays, cut), samples(validation, roles, like=arrays))
+        held = samples(validation, roles, like=arrays, needs_labels=needs_labels)
+        return Fragmented(taken(arrays, cut), held)
     if validation is None:
         return Fragmented(taken(arrays, cut))
     held = _hold_out(arrays, cut, validation, derive(seed, "validation"))

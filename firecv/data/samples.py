@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from firecv.data.arrays import Array, Arrays
+from firecv.data.arrays import UNKNOWN, Array, Arrays
 from firecv.data.formats.delimited import typed
 from firecv.data.labels import named_codes, suggestion
 from firecv.data.windows import times
@@ -97,8 +97,10 @@ def check_roles(roles: Roles, train: Table, validation: Table | None) -> None:
         raise DataError(f"the inputs of {train.what} are the array 'x', which has no categories")
 
 
-def samples(source: Table, roles: Roles, like: Arrays | None = None) -> Arrays:
-    """Return labelled samples.
+def samples(
+    source: Table, roles: Roles, like: Arrays | None = None, *, needs_labels: bool = True
+) -> Arrays:
+    """Return samples with their labels.
 
     Parameters
     ----------
@@ -108,6 +110,9 @@ def samples(source: Table, roles: Roles, like: Arrays | None = None) -> Arrays:
         Which of them are not inputs.
     like
         The training data, if these samples are to have its classes and inputs.
+    needs_labels
+        Whether the target must be there; if it need not be and is not, or is empty in all rows,
+        labels are `firecv.data.arrays.UNKNOWN`.
 
     Examples
     --------
@@ -117,10 +122,13 @@ def samples(source: Table, roles: Roles, like: Arrays | None = None) -> Arrays:
     """
     kept = source.columns.drop(columns=list(roles.drop), errors="ignore")
     _check_values(kept, source.what)
-    names, codes = _labels(source, roles.target, like)
-    classes = names if like is None else like.classes
-    y = np.array([classes.index(name) for name in names], np.int64)[codes]
-    rest = kept.drop(columns=roles.target)
+    if not needs_labels and like is not None and _lacks(source.columns, roles.target):
+        classes, y = like.classes, np.full(len(kept), UNKNOWN, np.int64)
+    else:
+        names, codes = _labels(source, roles.target, like)
+        classes = names if like is None else like.classes
+        y = np.array([classes.index(name) for name in names], np.int64)[codes]
+    rest = kept.drop(columns=roles.target, errors="ignore")
     tags = {name: rest.pop(name) for name in (roles.fragment, roles.time) if name in rest}
     if source.x is None:
         x = _table_inputs(rest, source.what, roles, None if like is None else like.x)
@@ -158,6 +166,11 @@ def _check_values(frame: pd.DataFrame, what: str) -> None:
                     f"column {name!r} of {what} holds a {type(value).__name__} in row {row}; "
                     f"expected one number or text per row, so split it into columns or drop it"
                 )
+
+
+def _lacks(frame: pd.DataFrame, name: str) -> bool:
+    """Return whether a column is absent or empty in all rows."""
+    return name not in frame or bool(frame[[name]].isna().to_numpy().all())
 
 
 def _labels(

@@ -1,7 +1,8 @@
 """A user's file as named columns, whatever its format."""
 
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
 from zipfile import BadZipFile
@@ -68,19 +69,16 @@ def _with_pyarrow(read: Callable[[Path], pd.DataFrame], path: Path) -> pd.DataFr
 
 def _read_npz(path: Path) -> dict[str, Array]:
     """Return every array of an npz file."""
-    file = _load(path)
-    if not isinstance(file, np.lib.npyio.NpzFile):
-        raise FileFormatError(f"{path} is not an npz file; name a file of one array .npy")
-    try:
-        with file:
-            return {name: file[name] for name in file.files}
-    except UNREADABLE as error:
-        raise FileFormatError(f"cannot read {path} without unpickling: {error}") from error
+    with _loaded(path) as file:
+        if not isinstance(file, np.lib.npyio.NpzFile):
+            raise FileFormatError(f"{path} is not an npz file; name a file of one array .npy")
+        return {name: file[name] for name in file.files}
 
 
 def _read_npy(path: Path) -> pd.DataFrame:
     """Return the matrix in an npy file."""
-    matrix = _load(path)
+    with _loaded(path) as matrix:
+        pass
     if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise DataError(
             f"{path} does not hold a numeric array of shape (n_samples, n_columns); save named "
@@ -89,11 +87,16 @@ def _read_npy(path: Path) -> pd.DataFrame:
     return pd.DataFrame(matrix, columns=[str(i) for i in range(matrix.shape[1])])
 
 
-def _load(path: Path) -> object:
-    """Return what NumPy finds in a file."""
+@contextmanager
+def _loaded(path: Path) -> Generator[object]:
+    """Give what NumPy finds in a file, which stays open for as long."""
     try:
-        return cast(object, np.load(path, allow_pickle=False))
+        # NumPy leaves a file that it has opened by itself open if it is no zip archive after all.
+        with path.open("rb") as stream:
+            yield cast(object, np.load(stream, allow_pickle=False))
     except UNREADABLE as error:
+        if isinstance(error, FirecvError):
+            raise
         raise FileFormatError(f"cannot read {path} without unpickling: {error}") from error
 
 

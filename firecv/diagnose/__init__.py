@@ -7,6 +7,7 @@ from firecv.diagnose.diagnosis import Diagnosis, diagnose
 from firecv.diagnose.features import FeatureShift
 from firecv.diagnose.fisher_distance import FisherDistance
 from firecv.diagnose.fragments import FragmentShift
+from firecv.diagnose.own import diagnose_own
 from firecv.diagnose.pairs import Pairs
 
 __all__ = [
@@ -19,4 +20,5 @@ __all__ = [
     "KLBound",
     "Pairs",
     "diagnose",
+    "diagnose_own",
 ]

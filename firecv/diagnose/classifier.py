@@ -159,7 +159,7 @@ def cross_fit(
     return CrossFitted(found, folds, tuple(classifiers))
 
 
-def chosen(pair: Pair, rng: np.random.Generator) -> tuple[Kind, CrossFitted]:
+def chosen(pair: Pair, rng: np.random.Generator, n_folds: int = 3) -> tuple[Kind, CrossFitted]:
     """Return "trees" if their out-of-fold log loss is clearly the smaller one, and their fits.
 
     Both samples count the same. Below 60 rows of either sample it is "linear" without a trial.
@@ -167,9 +167,11 @@ def chosen(pair: Pair, rng: np.random.Generator) -> tuple[Kind, CrossFitted]:
     Parameters
     ----------
     pair
-        Rows of both samples, three or more of each.
+        Rows of both samples, at least `n_folds` of each.
     rng
-        Draws three folds.
+        Draws the folds.
+    n_folds
+        Number of folds.
 
     Examples
     --------
@@ -178,12 +180,12 @@ def chosen(pair: Pair, rng: np.random.Generator) -> tuple[Kind, CrossFitted]:
     >>> chosen(Pair.of(wide, narrow), rng)[0], chosen(Pair.of(narrow, narrow + 1), rng)[0]
     ('trees', 'linear')
     """
-    linear = cross_fit(pair, "linear", rng, n_folds=3)
+    linear = cross_fit(pair, "linear", rng, n_folds)
     if not pair.allows_trees():
         return "linear", linear
     n_fragment = int(pair.is_fragment.sum())
     n_validation = len(pair.rows) - n_fragment
-    trees = cross_fit(pair, "trees", rng, n_folds=3)
+    trees = cross_fit(pair, "trees", rng, n_folds)
     # A row's loss is scaled so that both samples weigh the same.
     scale = len(pair.rows) / np.where(pair.is_fragment, 2 * n_fragment, 2 * n_validation)
     of_linear, of_trees = (

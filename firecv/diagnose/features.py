@@ -8,10 +8,13 @@
   deviation, with the usual normal interval (Hedges and Olkin, 1985). Sees shifted means only.
 - *ks*: Kolmogorov and Smirnov's largest gap between the two distribution functions, from 0 to 1.
   Sees any change of the one feature, none of the dependence between two.
+
+A feature of several columns, such as a category with one column for each value, is shuffled as a
+whole; its difference and its gap are those of the column in which they are largest.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +23,7 @@ from numpy.typing import NDArray
 from firecv.diagnose.auc import mean_auc
 from firecv.diagnose.classifier import Fitted, Pair
 from firecv.diagnose.fragments import UNKNOWN, Compared
+from firecv.diagnose.inputs import Feature
 from firecv.statistics import Interval, mean_interval
 
 AT_MOST = 400
@@ -32,7 +36,6 @@ BLOCK = 2**22
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
-Rows = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class FeatureShift:
     ----------
     fragment, feature
         Names.
+    column
+        The column of the feature with the largest `ks`.
     importance, difference, ks
         See above. The difference is infinite for two different constants; the importance is NaN
         for features that were not shuffled.
@@ -50,13 +55,14 @@ class FeatureShift:
 
     fragment: str
     feature: str
+    column: str
     importance: Interval
     difference: Interval
     ks: float
 
 
 def feature_shifts(
-    name: str, features: tuple[str, ...], found: Compared, rng: np.random.Generator
+    name: str, features: Sequence[Feature], found: Compared, rng: np.random.Generator
 ) -> list[FeatureShift]:
     """Return all features of a fragment, the most important first.
 
@@ -65,7 +71,7 @@ def feature_shifts(
     name
         Of the fragment.
     features
-        Names of the features.
+        Names and columns of the features.
     found
         The fragment compared with V.
     rng
@@ -73,11 +79,14 @@ def feature_shifts(
     """
     pair = found.pair
     sides = pair.rows[pair.is_fragment], pair.rows[~pair.is_fragment]
-    gaps = np.array([ks(*(side[:, column] for side in sides)) for column in range(len(features))])
+    gaps = np.array([ks(a, b) for a, b in zip(sides[0].T, sides[1].T, strict=True)])
     differences = mean_differences(*sides)
-    importances = _importances(found, np.argsort(-gaps, kind="stable")[:MOST_FEATURES], rng)
+    largest = np.array([gaps[list(feature.columns)].max() for feature in features])
+    shuffled = np.argsort(-largest, kind="stable")[:MOST_FEATURES]
+    importances = _importances(found, [features[at].columns for at in shuffled], rng)
+    of = dict(zip(shuffled.tolist(), importances, strict=True))
     shifts = [
-        FeatureShift(name, feature, importances.get(at, UNKNOWN), differences[at], float(gaps[at]))
+        _shift(name, feature, of.get(at, UNKNOWN), differences, gaps)
         for at, feature in enumerate(features)
     ]
     return sorted(shifts, key=_order)
@@ -91,7 +100,7 @@ def ks(a: Vector, b: Vector) -> float:
     >>> ks(np.array([1.0, 2.0, 3.0, 4.0]), np.array([3.0, 4.0, 5.0, 6.0]))
     0.5
     """
-    values = np.concatenate([a, b])
+    values = np.sort(np.concatenate([a, b]))  # in order they are looked up several times as fast
     below = [
         np.searchsorted(np.sort(sample), values, side="right") / len(sample) for sample in (a, b)
     ]
@@ -125,31 +134,46 @@ def mean_differences(a: Matrix, b: Matrix) -> list[Interval]:
     return found
 
 
-def _importances(found: Compared, columns: Rows, rng: np.random.Generator) -> dict[int, Interval]:
-    """Return the fall of the AUC for each of these columns."""
+def _shift(
+    name: str,
+    feature: Feature,
+    importance: Interval,
+    differences: Sequence[Interval],
+    gaps: Vector,
+) -> FeatureShift:
+    """Return one feature, with the numbers of the column in which they are largest."""
+    at = max(range(len(feature.columns)), key=lambda place: gaps[feature.columns[place]])
+    difference = max((differences[c] for c in feature.columns), key=lambda each: abs(each.mean))
+    gap = float(gaps[feature.columns[at]])
+    return FeatureShift(name, feature.name, feature.labels[at], importance, difference, gap)
+
+
+def _importances(
+    found: Compared, features: Sequence[tuple[int, ...]], rng: np.random.Generator
+) -> list[Interval]:
+    """Return the fall of the AUC for each feature, given by its columns."""
     folds = found.fits.folds
-    drops = np.empty((len(folds), len(columns)))
+    drops = np.empty((len(folds), len(features)))
     for at, (held, model) in enumerate(zip(folds, found.fits.classifiers, strict=True)):
         used = found.pair.take(held)
         if len(held) > AT_MOST:
             share = AT_MOST / len(held)
             used = used.take(used.parts([share], rng)[0])
-        drops[at] = _drops(used, model, columns, rng)
+        drops[at] = _drops(used, model, features, rng)
     overlap = 1 / (len(folds) - 1)
-    return {
-        int(column): mean_interval(drops[:, at].tolist(), overlap=overlap)
-        for at, column in enumerate(columns)
-    }
+    return [mean_interval(values.tolist(), overlap=overlap) for values in drops.T]
 
 
-def _drops(pair: Pair, model: Fitted, columns: Rows, rng: np.random.Generator) -> Vector:
-    """Return the fall of one classifier's AUC, the mean of some shuffles, column by column."""
+def _drops(
+    pair: Pair, model: Fitted, features: Sequence[tuple[int, ...]], rng: np.random.Generator
+) -> Vector:
+    """Return the fall of one classifier's AUC, the mean of some shuffles, feature by feature."""
     everything = [np.arange(len(pair.rows))]
     whole = mean_auc(model.log_ratio(pair.rows), pair.is_fragment, everything)
-    total = np.zeros(len(columns))
+    total = np.zeros(len(features))
     for _ in range(N_SHUFFLES):
         at = 0
-        for block in _shuffled(pair.rows, columns, rng):
+        for block in _shuffled(pair.rows, features, rng):
             scores = model.log_ratio(block).reshape(-1, len(pair.rows))
             for row in scores:
                 total[at] += whole - mean_auc(row, pair.is_fragment, everything)
@@ -157,14 +181,16 @@ def _drops(pair: Pair, model: Fitted, columns: Rows, rng: np.random.Generator) -
     return total / N_SHUFFLES
 
 
-def _shuffled(rows: Matrix, columns: Rows, rng: np.random.Generator) -> Iterator[Matrix]:
-    """Yield copies of all rows below each other, in each copy one column shuffled."""
+def _shuffled(
+    rows: Matrix, features: Sequence[tuple[int, ...]], rng: np.random.Generator
+) -> Iterator[Matrix]:
+    """Yield copies of all rows below each other, in each copy one feature shuffled."""
     per_block = max(BLOCK // rows.size, 1)
-    for start in range(0, len(columns), per_block):
-        some = columns[start : start + per_block]
+    for start in range(0, len(features), per_block):
+        some = features[start : start + per_block]
         copies = np.repeat(rows[None], len(some), axis=0)
-        for copy, column in zip(copies, some, strict=True):
-            copy[:, column] = rng.permutation(rows[:, column])
+        for copy, columns in zip(copies, some, strict=True):
+            copy[:, columns] = rows[rng.permutation(len(rows))][:, columns]
         yield copies.reshape(-1, rows.shape[1])
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,24 @@ FEWEST_ROWS = 10
 Labels = NDArray[np.int64]
 
 
+class Feature(NamedTuple):
+    """A feature as the user knows it: one column, or several such as those of a category.
+
+    Attributes
+    ----------
+    name
+        Of the feature.
+    columns
+        Where its columns are.
+    labels
+        What each column is called.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    labels: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Given:
     """Fragments and a validation set of the same features.
@@ -24,21 +42,25 @@ class Given:
     Attributes
     ----------
     fragments, validation
-        Inputs, (n_samples, n_features).
+        Inputs, (n_samples, n_columns).
+    n_rows, n_validation
+        Rows of each fragment and of V before any were left out.
     y_fragments, y_validation
         Labels as numbers from 0, or None.
     n_classes
         Classes in all labels; 0 without labels.
     features
-        Names of features.
+        Names and columns of features.
     """
 
     fragments: dict[str, Samples]
     validation: Samples
+    n_rows: dict[str, int]
+    n_validation: int
     y_fragments: dict[str, Labels] | None
     y_validation: Labels | None
     n_classes: int
-    features: tuple[str, ...]
+    features: tuple[Feature, ...]
 
 
 def checked(
@@ -58,8 +80,8 @@ def checked(
     Examples
     --------
     >>> given = checked({"A": np.eye(3)}, np.zeros((10, 3)), {"A": [1, 2, 1]}, None, None)
-    >>> given.features, given.y_fragments["A"], given.n_classes
-    (('x0', 'x1', 'x2'), array([0, 1, 0]), 2)
+    >>> given.features[1].name, given.y_fragments["A"], given.n_classes
+    ('x1', array([0, 1, 0]), 2)
     """
     if not fragments:
         raise DataError("there is no fragment; give one or more, as {'name': rows}")
@@ -78,9 +100,11 @@ def checked(
                 f"fragment {name!r} has {x.shape[1]} columns and the validation set {v.shape[1]}; "
                 f"give the same features in the same order"
             )
-    features = _features(fragments, validation, v.shape[1], feature_names)
+    names = _features(fragments, validation, v.shape[1], feature_names)
+    features = tuple(Feature(name, (at,), (name,)) for at, name in enumerate(names))
     labels, held, n_classes = _labels(tables, v, y_fragments, y_validation)
-    return Given(tables, v, labels, held, n_classes, features)
+    n_rows = {name: len(x) for name, x in tables.items()}
+    return Given(tables, v, n_rows, len(v), labels, held, n_classes, features)
 
 
 def drawn(x: Samples, at_most: int, rng: np.random.Generator) -> Samples:

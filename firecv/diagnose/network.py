@@ -88,13 +88,13 @@ def trained(given: Given, seed: int) -> Network:
         Of the halves, the first weights and the order of rows.
     """
     assert given.y_fragments is not None
-    n_rows = sum(len(x) for x in given.fragments.values())
+    n_rows = sum(given.n_rows.values())
     seen: list[tuple[Samples, Labels]] = []
     held: dict[str, tuple[Samples, Labels]] = {}
     for name, x in given.fragments.items():
         order = derive(seed, "diagnose", "halves", name).permutation(len(x))
         n_held, y = len(x) // 2, given.y_fragments[name]
-        most = max(round(MOST_TRAINED * len(x) / n_rows), 1)
+        most = max(round(MOST_TRAINED * given.n_rows[name] / n_rows), 1)
         first, second = order[n_held:][:most], order[:n_held][:MOST_HELD]
         seen.append((x[first], y[first]))
         if n_held:
@@ -113,7 +113,7 @@ def trained(given: Given, seed: int) -> Network:
     return Network(
         task,
         {name: (inputs(x), torch.from_numpy(y)) for name, (x, y) in held.items()},
-        {name: len(x) for name, x in given.fragments.items()},
+        given.n_rows,
         inputs(given.validation[v]),
         labels,
     )

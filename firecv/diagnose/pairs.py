@@ -1,6 +1,7 @@
 """Every fragment against every other: the cross-fitted AUC of the classifier, on fewer rows."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -15,8 +16,10 @@ from firecv.seeding import derive
 
 AT_MOST = 500
 """Rows of a fragment that are compared."""
+N_FOLDS = 2
+"""There are many pairs, and each is only looked at as part of a pattern."""
 MOST_FRAGMENTS = 40
-"""Fragments beyond which pairs are left out: 780 pairs take about two minutes."""
+"""Fragments beyond which pairs are left out: 780 pairs take a minute or two."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +47,9 @@ class Pairs:
         return pd.DataFrame(rows, columns=["first", "second", "auc"])
 
 
-def compare_pairs(given: Given, seed: int) -> Pairs:
+def compare_pairs(
+    given: Given, seed: int, done: Callable[[str], None] = lambda pair: None
+) -> Pairs:
     """Return the AUC of all pairs of fragments, from at most 500 rows of each.
 
     Parameters
@@ -53,6 +58,8 @@ def compare_pairs(given: Given, seed: int) -> Pairs:
         The fragments.
     seed
         Of rows and folds.
+    done
+        Called with the names of a pair once it is compared.
 
     Examples
     --------
@@ -76,9 +83,10 @@ def compare_pairs(given: Given, seed: int) -> Pairs:
         rng = derive(seed, "diagnose", "pair", first, second)
         i, j = names.index(first), names.index(second)
         found[i, j] = found[j, i] = _auc(Pair.of(rows[first], rows[second]), rng)
+        done(f"{first} and {second}")
     return Pairs(names, found)
 
 
 def _auc(pair: Pair, rng: np.random.Generator) -> float:
-    _, fits = chosen(pair, rng)
+    _, fits = chosen(pair, rng, N_FOLDS)
     return mean_auc(fits.log_ratio, pair.is_fragment, fits.folds)

@@ -34,8 +34,8 @@ def feature_table(features: Sequence[FeatureShift]) -> pd.DataFrame:
     Examples
     --------
     >>> known = Interval(0.2, 0.1, 0.3)
-    >>> list(feature_table([FeatureShift("A", "age", known, known, 0.4)]).columns)[:5]
-    ['fragment', 'feature', 'rank', 'importance', 'importance_low']
+    >>> list(feature_table([FeatureShift("A", "age", "age", known, known, 0.4)]).columns)[:5]
+    ['fragment', 'feature', 'column', 'rank', 'importance']
     """
     ranks: dict[str, int] = {}
     rows: list[dict[str, str | float]] = []
@@ -45,6 +45,7 @@ def feature_table(features: Sequence[FeatureShift]) -> pd.DataFrame:
             {
                 "fragment": each.fragment,
                 "feature": each.feature,
+                "column": each.column,
                 "rank": ranks[each.fragment],
                 **_spread("importance", each.importance),
                 **_spread("difference", each.difference),
@@ -69,8 +70,7 @@ def text(
     for name in advice.shifted:
         first, *others = [each for each in features if each.fragment == name][:MOST_SHOWN]
         top = [first, *(each for each in others if each.importance.low > 0)]
-        said = (f"{each.feature} (AUC falls by {each.importance.mean:.2f})" for each in top)
-        lines.append(f"{name} differs in: {', '.join(said)}")
+        lines.append(f"{name} differs in: {', '.join(map(_named, top))}")
     lines.append(_said(whole))
     if any(each.n_rows > each.n_used > 0 for each in fragments):
         lines.append(f"Classifiers looked at no more than {at_most:,} rows of a fragment and of V.")
@@ -119,6 +119,11 @@ def _line(shift: FragmentShift, width: int) -> str:
     auc = f"{shift.auc.mean:.2f} [{shift.auc.low:.2f}, {shift.auc.high:.2f}]"
     found = f"{shift.kl.mean:>6.2f}  {shift.adjusted_p_value:<8.2g}"
     return f"{start}{auc:<17}  {found}  {'yes' if shift.alarm else 'no'}"
+
+
+def _named(shift: FeatureShift) -> str:
+    most = f", most in {shift.column}" if shift.column != shift.feature else ""
+    return f"{shift.feature} (AUC falls by {shift.importance.mean:.2f}{most})"
 
 
 def _said(whole: GlobalTest) -> str:

@@ -44,8 +44,8 @@ class FIREClassifier(NetworkClassifier):
         training.
     strength
         How strong FIRE is. At 0, training is plain and V is not looked at. None is the default of
-        the form: 0.1, and with `weigh` that of the rule. ``"auto"`` sets it over the first steps of
-        every fragment.
+        the form: 0.1, for `trace` 0.01, and with `weigh` that of the rule. ``"auto"`` sets it over
+        the first steps of every fragment.
     structure
         Of the Fisher: ``"diagonal"``, ``"kronecker"``, ``"lowrank"``, ``"block"``, ``"dense"``,
         ``"scalar"``.

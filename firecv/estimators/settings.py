@@ -12,7 +12,7 @@ from torch import nn
 
 from firecv.errors import ModelError
 from firecv.fire import PAPER, Accumulation
-from firecv.fire.forms import FORMS, Form
+from firecv.fire.forms import FORMS, Form, default_strength
 from firecv.fire.fragment_weights import RULES, Rule
 from firecv.models import cnn, mlp
 from firecv.seeding import derive_torch
@@ -21,7 +21,6 @@ Carry = Literal["model", "fisher"]
 Preset = Literal["paper"] | None
 Strength = float | Literal["auto"] | None
 
-STRENGTH = 0.1
 """The paper's, for forms that act on a training step."""
 
 
@@ -54,10 +53,10 @@ def chosen_strength(strength: Strength, form: Form) -> float | Literal["auto"]:
     Examples
     --------
     >>> chosen_strength(None, "trace"), chosen_strength(None, "weigh")
-    (0.1, 'auto')
+    (0.01, 'auto')
     """
     if strength is None or strength == "auto":
-        return "auto" if strength == "auto" or form == "weigh" else STRENGTH
+        return "auto" if strength == "auto" or form == "weigh" else default_strength(form)
     given = cast("object", strength)
     if not isinstance(given, int | float) or not 0 <= given < 1e30:
         raise ModelError(

@@ -5,8 +5,6 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, Literal, cast, get_args
 
-from joblib import Parallel, delayed, parallel_config, register_parallel_backend
-
 from firecv.errors import DataError, FirecvError
 from firecv.experiments.execute import Failed, execute
 from firecv.experiments.spec import Run
@@ -37,6 +35,8 @@ def workers(engine: Engine, n_jobs: int, cluster: str | None = None) -> Generato
         raise DataError(f"there is no engine {engine!r}; choose from {', '.join(get_args(Engine))}")
     if n_jobs < 1:
         raise DataError(f"n_jobs must be at least 1, got {n_jobs}")
+    from joblib import Parallel, delayed, parallel_config
+
     with ExitStack() as stack:
         if engine == "loky":
             stack.enter_context(parallel_config("loky", inner_max_num_threads=1))
@@ -74,6 +74,7 @@ def _dask(n_jobs: int, cluster: str | None) -> Generator[None]:
 def _ray(n_jobs: int, cluster: str | None) -> Generator[None]:
     try:
         import ray
+        from joblib import register_parallel_backend
         from ray.util.joblib.ray_backend import RayBackend
     except ImportError as error:
         raise FirecvError("the engine 'ray' needs Ray: pip install ray") from error

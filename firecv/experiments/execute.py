@@ -12,7 +12,6 @@ from typing import NamedTuple
 from firecv.errors import FirecvError
 from firecv.experiments.spec import Run
 from firecv.experiments.store import Record
-from firecv.stacked.threads import one_thread
 
 LIBRARIES = ("firecv", "torch", "numpy", "scikit-learn", "scipy")
 
@@ -32,6 +31,8 @@ def execute(run: Run) -> Record | Failed:
     run
         What to do. An error does not rise, so that other runs go on; it is returned.
     """
+    from firecv.stacked.threads import one_thread  # which loads torch
+
     _forget_peak()
     began = time.process_time()
     try:

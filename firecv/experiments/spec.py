@@ -117,6 +117,20 @@ def settings_of(setting: Setting) -> dict[str, object]:
     return asdict(setting)  # pyright: ignore[reportArgumentType]
 
 
+def in_columns(seeds: Sequence[int], measured: Sequence[Mapping[str, float]]) -> Columns:
+    """Return what each seed gave as one list per measure, to six decimals.
+
+    Examples
+    --------
+    >>> in_columns([4, 7], [{"accuracy": 2 / 3}, {"accuracy": 1.0}])
+    {'seed': [4, 7], 'accuracy': [0.666667, 1.0]}
+    """
+    names = measured[0] if measured else {}
+    return {"seed": list(seeds)} | {
+        name: [round(each[name], 6) for each in measured] for name in names
+    }
+
+
 @dataclass(frozen=True)
 class Cell:
     """One number of a table, with where it comes from.

@@ -11,9 +11,9 @@ from firecv.experiments.spec import Cell, Pairing, Table
 from firecv.regimes import REGIMES, Regime, sees_at_most
 from firecv.statistics import holm
 
-LOWER_IS_BETTER = frozenset({"log_loss", "calibration_error"})
-"""Metrics of which less is better."""
 LEVEL = 0.05
+LOWER_IS_BETTER = frozenset({"log_loss", "calibration_error"})
+"""As in `firecv.models.scores`, which loads torch: showing a table should not."""
 
 
 @dataclass(frozen=True)

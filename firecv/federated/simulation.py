@@ -1,17 +1,17 @@
 """A simulated federation in words and numbers: what a command line or a table of runs can say."""
 
+import math
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast, get_args, get_type_hints
+from typing import Any, Literal, NamedTuple, cast
 
 from firecv.data.arrays import Fragmented
 from firecv.data.bands import Kind
 from firecv.data.datasets import load
-from firecv.data.labels import suggestion
 from firecv.data.own import read_own
-from firecv.data.specification import parse
+from firecv.data.specification import configured
 from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.contract import Algorithm, Client
@@ -47,6 +47,12 @@ class Simulation:
         The column of a file to predict.
     column
         The column of a file, or tag of a data set, that says which client a sample belongs to.
+    time, window
+        In its place, a column of a file that holds dates or numbers, and the width of the window
+        that each client has; see `firecv.data.windows.Windows`.
+    validation_data
+        The path of a file whose halves are V and T; by default they are the halves of a fifth of
+        the rows of `data`.
     fragments
         How samples are dealt out to clients otherwise.
     bands
@@ -70,6 +76,9 @@ class Simulation:
     data: str
     target: str | None = None
     column: str | None = None
+    time: str | None = None
+    window: float | str | None = None
+    validation_data: str | None = None
     fragments: str = FRAGMENTS
     bands: Kind | None = None
     algorithm: str = "fedavg"
@@ -149,11 +158,56 @@ class Simulated(NamedTuple):
         Of the clients.
     scores
         Accuracy and loss on V and T of what was learned.
+    simulation
+        What was run.
+    label
+        The algorithm's name in tables.
+    sizes
+        Samples of each client, those it is judged by included.
+    n_held_out
+        Samples of V and T.
     """
 
     history: History
     names: tuple[str, ...]
     scores: dict[str, Score]
+    simulation: Simulation
+    label: str
+    sizes: tuple[int, ...]
+    n_held_out: dict[str, int]
+
+    @property
+    def aim(self) -> str | None:
+        """Where V and T come from, in a sentence; None if a data set of the catalogue says so."""
+        asked = self.simulation
+        if asked.target is None:
+            return None
+        of = asked.validation_data or f"{HELD_OUT:.0%} of the rows of {asked.data}"
+        return (
+            f"V and T are the halves of {of}, class by class, drawn with seed {asked.seed}: "
+            f"{self.n_held_out['validation']} and {self.n_held_out['test']} rows."
+        )
+
+    def plain(self) -> dict[str, object]:
+        """Return all that is known as JSON has it, NaN and infinities being None."""
+        found: dict[str, object] = {
+            "kind": "federation",
+            "version": 1,
+            "algorithm": self.label,
+            "data": {
+                "source": self.simulation.data,
+                "fragments": dict(zip(self.names, self.sizes, strict=True)),
+                "n_validation": self.n_held_out["validation"],
+                "n_test": self.n_held_out["test"],
+                "aim": self.aim,
+            },
+            "settings": asdict(self.simulation),
+            "clients": list(self.names),
+            "stopped": self.history.stopped,
+            "result": {name: score._asdict() for name, score in self.scores.items()},
+            "records": [record.plain() for record in self.history.records],
+        }
+        return cast("dict[str, object]", _finite(found))
 
 
 def simulate(
@@ -199,7 +253,10 @@ def simulate(
         history = _on_flower(built, simulation.n_rounds, checkpoint, every, n_processes, timeout)
     task = built.plan.task
     scores = {name: score(task, history.weights, data) for name, data in built.sets.items()}
-    return Simulated(history, built.names, scores)
+    sizes = tuple(len(one) + len(one.test[1] if one.test else ()) for one in built.clients)
+    n_held_out = {name: len(data[1]) for name, data in built.sets.items()}
+    label = built.plan.algorithm.label
+    return Simulated(history, built.names, scores, simulation, label, sizes, n_held_out)
 
 
 def algorithm_of(
@@ -230,27 +287,14 @@ def algorithm_of(
     Traceback (most recent call last):
     firecv.errors.DataError: the algorithm 'fedprox' has no setting 'strengh'; did you ...
     """
-    flat = [pair for pair in settings if "." not in pair.partition("=")[0]]
+    given = [pair.partition("=")[0].strip() for pair in settings]
+    registry = {key: _Entry(cast("type[Any]", kind)) for key, kind in ALGORITHMS.items()}
+    known = {field.name for field in fields(registry[name].settings)} if name in registry else ()
+    if n_rounds is not None and "n_rounds" in known and "n_rounds" not in given:
+        settings = [*settings, f"n_rounds={n_rounds}"]
     if n_epochs is not None:
         settings = [f"local.n_epochs={n_epochs}", *settings]
-    registry = {key: _Entry(cast("type[Any]", kind)) for key, kind in ALGORITHMS.items()}
-    _, algorithm = parse(f"{name}:{','.join(flat)}", registry, "algorithm")
-    known = {field.name for field in fields(algorithm)}
-    if n_rounds is not None and "n_rounds" in known:
-        if not any(pair.startswith("n_rounds=") for pair in flat):
-            algorithm = replace(algorithm, n_rounds=n_rounds)
-    nested: dict[str, list[str]] = {}
-    for pair in settings:
-        key, _, value = pair.partition("=")
-        outer, dot, inner = key.partition(".")
-        if dot:
-            nested.setdefault(outer.strip(), []).append(f"{inner}={value}")
-    for outer, pairs in nested.items():
-        if outer not in known:
-            raise DataError(
-                f"the algorithm {name!r} has no setting {outer!r}; {suggestion(outer, known)}"
-            )
-        algorithm = replace(algorithm, **{outer: _inner(algorithm, outer, pairs)})
+    _, algorithm = configured(name, settings, registry, "algorithm")
     return algorithm
 
 
@@ -283,40 +327,38 @@ class _Entry(NamedTuple):
     settings: type[Any]
 
 
-def _inner(algorithm: Any, name: str, pairs: list[str]) -> object:
-    """Return one of an algorithm's settings with settings of its own changed."""
-    hint = get_type_hints(type(algorithm))[name]
-    kinds = [kind for kind in (hint, *get_args(hint)) if is_dataclass(kind)]
-    if not kinds:
-        raise DataError(f"{name!r} is a plain setting; write {name}=..., without a dot")
-    kind = cast("type[Any]", kinds[0])
-    _, given = parse(f"{name}:{','.join(pairs)}", {name: _Entry(kind)}, "setting")
-    changed = {key: getattr(given, key) for key in (pair.partition("=")[0] for pair in pairs)}
-    old = getattr(algorithm, name)
-    return given if old is None else replace(old, **changed)
-
-
 def _fragmented(simulation: Simulation) -> Fragmented:
     """Return the samples of each client, and those of V and T."""
     if simulation.target is None:
-        if Path(simulation.data).suffix and Path(simulation.data).exists():
-            raise DataError(
-                f"{simulation.data!r} is a file; name its column to predict as target as well"
-            )
-        by_column = f"column:name={simulation.column}"
-        fragments = simulation.fragments if simulation.column is None else by_column
-        return cut(load(simulation.data), fragments, simulation.seed)
+        return _from_catalogue(simulation)
     data = read_own(
         simulation.data,
         target=simulation.target,
         fragment=simulation.column,
-        validation=HELD_OUT,
+        time=simulation.time,
+        window=simulation.window,
+        validation=HELD_OUT if simulation.validation_data is None else simulation.validation_data,
         seed=simulation.seed,
     )
-    if simulation.column is not None:
+    if simulation.column is not None or simulation.time is not None:
         return data
     (whole,) = data.fragments.values()
     return replace(data, fragments=cut_again(whole, simulation.fragments, simulation.seed))
+
+
+def _from_catalogue(simulation: Simulation) -> Fragmented:
+    name = simulation.data
+    if Path(name).suffix and Path(name).exists():
+        raise DataError(f"{name!r} is a file; name its column to predict as target as well")
+    for option in ("time", "window", "validation_data"):
+        if getattr(simulation, option) is not None:
+            raise DataError(
+                f"{option} is for a file with a target, but {name!r} is to be a data set of the "
+                f"catalogue; leave {option} out, or name the column to predict as target"
+            )
+    by_column = f"column:name={simulation.column}"
+    fragments = simulation.fragments if simulation.column is None else by_column
+    return cut(load(name), fragments, simulation.seed)
 
 
 def _seen(found: Federation, validation: Seen) -> Validation:
@@ -324,3 +366,12 @@ def _seen(found: Federation, validation: Seen) -> Validation:
         return as_validation(None)
     x, y = found.validation
     return as_validation((x, y) if validation == "labelled" else Unlabelled(x))
+
+
+def _finite(value: object) -> object:
+    """Return plain values with None for every number that JSON cannot have."""
+    if isinstance(value, Mapping):
+        return {key: _finite(part) for key, part in cast("Mapping[str, object]", value).items()}
+    if isinstance(value, list | tuple):
+        return [_finite(part) for part in cast("list[object]", value)]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

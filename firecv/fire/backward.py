@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from firecv import tree
 from firecv.errors import DataError, FirecvError
 from firecv.fire.accumulate import Accumulated, Accumulation
-from firecv.fire.forms import FORMS, Form, precondition
+from firecv.fire.forms import FORMS, Form, default_strength, precondition
 from firecv.fire.penalties import align_term, trace_term
 from firecv.fire.pull import Pull
 from firecv.fire.scale import Scale, is_still, scale_of
@@ -75,7 +75,7 @@ class Fire:
     >>> model = nn.Linear(3, 2)
     >>> optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
     >>> x_val, y_val = torch.randn(20, 3), torch.randint(2, (20,))
-    >>> fire = Fire(model, validation=(x_val, y_val), form="trace", strength=0.1)
+    >>> fire = Fire(model, validation=(x_val, y_val), form="trace")
     >>> x, y = torch.randn(8, 3), torch.randint(2, (8,))
     >>> optimiser.zero_grad()
     >>> loss = nn.functional.cross_entropy(model(x), y)
@@ -89,7 +89,7 @@ class Fire:
         *,
         validation: Given = None,
         form: Form = "precondition",
-        strength: float | Literal["auto"] = 0.1,
+        strength: float | Literal["auto"] | None = None,
         structure: Structure[Fisher] = Diagonal,
         accumulation: Accumulation | None = None,
         refresh: int = 50,
@@ -98,6 +98,7 @@ class Fire:
         optimiser: torch.optim.Optimizer | None = None,
         seed: int = 0,
     ) -> None:
+        strength = default_strength(form) if strength is None else strength
         _check(form, strength, refresh, validation_batch)
         self.task, self.form, self.structure = Task(model), form, structure
         self.strength: float | None = None if strength == "auto" else float(strength)

@@ -27,6 +27,20 @@ Form = Literal["precondition", "trace", "quadratic", "align", "weigh"]
 FORMS: tuple[Form, ...] = ("precondition", "trace", "quadratic", "align", "weigh")
 
 
+def default_strength(form: Form) -> float:
+    """Return the strength of a form that acts on training, if none is given.
+
+    The paper's 0.1 but for `trace`: there 0.01 lost on none of ten tables, 0.1 on some, and larger
+    networks collapse at 0.1.
+
+    Examples
+    --------
+    >>> default_strength("precondition"), default_strength("trace")
+    (0.1, 0.01)
+    """
+    return 0.01 if form == "trace" else 0.1
+
+
 def precondition(gradient: Tree, terms: Sequence[tuple[float, Fisher]], strength: float) -> Tree:
     """Return ``g + strength * F g`` for the Fisher F that `terms` sum up to.
 

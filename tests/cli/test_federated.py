@@ -83,6 +83,42 @@ def test_ones_own_file(run, tmp_path):
     assert code == 0 and json.loads(out)["clients"] == ["A", "B"]
 
 
+@pytest.fixture
+def own(tmp_path):
+    """Write a table of two sites and a validation file of another law."""
+    rng = np.random.default_rng(0)
+    for name, n, mean in (("own.csv", 120, 0.0), ("val.csv", 40, 0.5)):
+        frame = pd.DataFrame(rng.normal(mean, size=(n, 2)), columns=["a", "b"])
+        frame["site"] = np.repeat(["A", "B"], n // 2)
+        frame["ill"] = (frame["a"] > 0).astype(int)
+        frame.to_csv(tmp_path / name, index=False)
+    return ["own.csv", "--target", "ill", "--column", "site", "--rounds", "2", "--epochs", "1"]
+
+
+def test_a_validation_file_and_what_becomes_of_it(run, own):
+    code, out, _ = run(*own, "--validation-data", "val.csv", "--algorithm", "fire")
+    assert code == 0
+    assert "V and T are the halves of val.csv, class by class, drawn with seed 0: 20 and 20" in out
+    assert "V and T are the halves of 20% of the rows of own.csv" in run(*own)[1]
+
+
+def test_windows_of_time_are_clients(run, own, tmp_path):
+    frame = pd.read_csv(tmp_path / "own.csv").drop(columns="site")
+    frame.assign(week=np.arange(120) // 40).to_csv(tmp_path / "own.csv", index=False)
+    words = ["--time", "week", "--window", "1", "--json"]
+    code, out, _ = run(*own[:3], *own[5:], *words)
+    assert code == 0 and json.loads(out)["clients"] == ["0", "1", "2"]
+
+
+def test_the_result_is_kept_in_a_folder(run, own, tmp_path):
+    words = ["--validation-data", "val.csv", "--algorithm", "fire", "--json", "--out", "study"]
+    code, out, _ = run(*own, *words)
+    kept = json.loads((tmp_path / "study" / "federation.json").read_text())
+    assert code == 0 and kept == json.loads(out) and kept["kind"] == "federation"
+    assert [len(record["weights"]) for record in kept["records"]] == [2, 2, 2]
+    assert "FIRE" in (tmp_path / "study" / "report.html").read_text()
+
+
 def test_clients_with_a_shift_of_their_own(run):
     code, out, _ = run("digits", *QUICK, "--bands", "rotation", "--rule", "median", "--json")
     assert code == 0 and len(json.loads(out)["records"]) == 3

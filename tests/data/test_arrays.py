@@ -3,7 +3,7 @@ import pandas as pd
 import pytest
 
 from firecv.data import Arrays, Split, checksum
-from firecv.data.arrays import duplicates
+from firecv.data.arrays import UNKNOWN, duplicates
 from firecv.errors import DataError
 
 X = np.arange(12).reshape(4, 3)
@@ -85,3 +85,13 @@ def test_duplicates_point_to_the_first_of_their_kind():
 
 def test_duplicates_take_minus_zero_for_zero():
     assert duplicates(np.array([[0.0], [-0.0]])).tolist() == [0, 0]
+
+
+def test_labels_are_known_or_unknown_all_together():
+    unknown = Arrays(X, np.full(4, UNKNOWN), ("a", "b"))
+    assert not unknown.is_labelled and not unknown.take([0, 2]).is_labelled
+    assert unknown.counts() == {"a": 0, "b": 0}
+    assert Arrays(X, Y, ("a", "b")).is_labelled and Arrays(X[:0], Y[:0], ("a",)).is_labelled
+    for y in ([UNKNOWN, 0, 1, 0], [-2, -2, UNKNOWN, -2]):
+        with pytest.raises(DataError, match="must be 0 to 1"):
+            Arrays(X, np.array(y), ("a", "b"))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from firecv.data import Arrays, Split, derived, load
-from firecv.data.corruptions.published import CIFAR_C, MNIST_C
+from firecv.data.published_corruptions import CIFAR_C, MNIST_C
 from firecv.errors import DataError
 
 CLASSES = ("a", "b", "c")

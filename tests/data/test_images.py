@@ -14,8 +14,8 @@ import scipy.io
 
 from firecv.data import datasets
 from firecv.data.catalogue import DATASETS
-from firecv.data.corruptions.published import CIFAR_C, MNIST_C
 from firecv.data.images import KANNADA_FILES, MNIST_FILES, QMNIST_FILES
+from firecv.data.published_corruptions import CIFAR_C, MNIST_C
 from firecv.errors import FileFormatError
 
 RNG = np.random.default_rng(0)

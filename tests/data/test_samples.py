@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from firecv.data.arrays import UNKNOWN
 from firecv.data.encode import encode
 from firecv.data.own import own, read_own, shared_rows
 from firecv.errors import DataError
@@ -230,3 +231,26 @@ def test_one_name_may_stand_without_a_list():
 def test_column_names_that_are_numbers_become_text():
     frame = pd.DataFrame(np.arange(12).reshape(6, 2)).assign(y=[0, 1] * 3)
     assert list(own(frame, target="y").fragments["all"].x.columns) == ["0", "1"]
+
+
+@pytest.mark.parametrize("how", ["absent", "empty"])
+def test_validation_data_may_come_without_labels_if_none_are_needed(how):
+    held = FRAME.drop(columns="ill") if how == "absent" else FRAME.assign(ill=None)
+    data = own(FRAME, **OPTIONS, validation=held, needs_labels=False)
+    assert not data.validation.is_labelled and data.fragments["all"].is_labelled
+    assert set(data.validation.y) == {UNKNOWN} and data.validation.classes == ("no", "yes")
+    assert data.validation.counts() == {"no": 0, "yes": 0}
+    assert list(data.validation.x.columns) == list(data.fragments["all"].x.columns)
+    with pytest.raises(DataError, match="'ill'"):
+        own(FRAME, **OPTIONS, validation=held)
+
+
+def test_labels_that_are_there_in_part_are_refused_even_if_none_are_needed():
+    held = FRAME.assign(ill=FRAME["ill"].where(FRAME["id"] > 3))
+    with pytest.raises(DataError, match="missing in 3 of 12 rows"):
+        own(FRAME, **OPTIONS, validation=held, needs_labels=False)
+
+
+def test_the_training_data_need_labels_whatever_is_said():
+    with pytest.raises(DataError, match="has no column 'ill'"):
+        own(FRAME.drop(columns="ill"), **OPTIONS, needs_labels=False)

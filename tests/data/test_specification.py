@@ -1,3 +1,4 @@
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -5,7 +6,7 @@ import pytest
 
 from firecv.data.fragments import FRAGMENTERS
 from firecv.data.shifts import SHIFTS
-from firecv.data.specification import parse, usage
+from firecv.data.specification import configured, parse, usage
 from firecv.errors import DataError
 
 
@@ -19,8 +20,24 @@ class Settings:
     width: str | float = "month"
 
 
+@dataclass(frozen=True)
+class Inner:
+    rate: float = 0.1
+    n: int = 1
+
+
+@dataclass(frozen=True)
+class Outer:
+    most: int | None = 3
+    strength: float | Literal["auto"] | None = None
+    widths: Sequence[int] = (8,)
+    decays: tuple[float, ...] = (0.0,)
+    local: Inner = Inner(rate=0.5)
+    other: Inner | None = None
+
+
 class Entry(NamedTuple):
-    settings: type[Settings] = Settings
+    settings: type = Settings
 
 
 REGISTRY = {"thing": Entry()}
@@ -53,6 +70,39 @@ def test_values_get_the_types_of_their_settings():
 def test_mistakes_are_named(text, message):
     with pytest.raises(DataError, match=message):
         settings(text)
+
+
+def outer(*pairs):
+    return configured("thing", pairs, {"thing": Entry(Outer)}, "gadget")[1]
+
+
+def test_pairs_may_hold_commas_choices_and_none():
+    found = outer("widths=64, 32", "decays=0,0.1", "most=none", "strength=auto")
+    assert found == Outer(None, "auto", (64, 32), (0.0, 0.1))
+    assert outer("most=5", "strength=2", "widths=7") == Outer(5, 2.0, (7,))
+
+
+def test_settings_of_settings_keep_the_rest():
+    assert outer("local.n=4").local == Inner(rate=0.5, n=4)
+    assert outer("other.n=4", "other.rate=1").other == Inner(rate=1.0, n=4)
+
+
+@pytest.mark.parametrize(
+    ("pair", "message"),
+    [
+        ("most=x", "most of gadget 'thing' is a whole number or none; got 'x'"),
+        ("strength=x", "is one of auto or a number or none; got 'x'"),
+        ("widths=8,x", "is a whole number; got 'x'"),
+        ("local=3", "not one value but has settings of its own, each given after a dot; got '3'"),
+        ("locl.n=3", "has no setting 'locl'; did you mean 'local'"),
+        ("local.m=3", "the setting 'local' has no setting 'm'"),
+        ("most.n=3", "'most' is a plain setting; write most=..., without a dot"),
+        ("most", "'most' is not a setting of the gadget 'thing'; write key=value"),
+    ],
+)
+def test_mistakes_in_pairs_are_named(pair, message):
+    with pytest.raises(DataError, match=message):
+        outer(pair)
 
 
 @pytest.mark.parametrize("registry", [SHIFTS, FRAGMENTERS], ids=["shifts", "fragmenters"])

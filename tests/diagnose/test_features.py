@@ -9,17 +9,18 @@ from scipy.stats import ecdf
 from firecv.diagnose import features
 from firecv.diagnose.features import feature_shifts, ks, mean_differences
 from firecv.diagnose.fragments import compare
+from firecv.diagnose.inputs import Feature
 from firecv.seeding import derive
 
-NAMES = ("a", "b", "c", "d")
+NAMES = tuple(Feature(name, (at,), (name,)) for at, name in enumerate("abcd"))
 
 
-def shifts(change, n=300, seed=0):
+def shifts(change, n=300, seed=0, features=NAMES):
     rng = derive(seed, "features")
     fragment, held = rng.normal(size=(2, n, 4))
     change(fragment)
     found = compare("A", fragment, held, seed=seed, at_most=10_000)
-    return feature_shifts("A", NAMES, found, derive(seed, "shuffles"))
+    return feature_shifts("A", features, found, derive(seed, "shuffles"))
 
 
 def moved(x):
@@ -82,3 +83,23 @@ def test_intervals_of_mean_differences_hold_the_truth():
         (found,) = mean_differences(rng.normal(0.5, 1, (60, 1)), rng.normal(0, 1, (40, 1)))
         held += found.low <= 0.5 <= found.high
     assert 0.92 < held / 500 < 0.98
+
+
+def test_a_feature_of_several_columns_is_one_feature():
+    town = Feature("town", (1, 2), ("town=Ulm", "town=Bonn"))
+    first, *others = shifts(moved, features=[NAMES[0], town, NAMES[3]])
+    assert (first.feature, first.column) == ("town", "town=Bonn")
+    assert {each.feature for each in others} == {"a", "d"}
+    alone = next(each for each in shifts(moved) if each.feature == "c")
+    assert (first.ks, first.difference) == (alone.ks, alone.difference)
+    assert first.importance.mean == pytest.approx(alone.importance.mean, abs=0.05)
+
+
+def test_columns_of_a_feature_are_shuffled_together():
+    def doubly(x):  # either column stands in for the other if that one alone is shuffled
+        x[:, 1:3] += 1
+
+    both = Feature("both", (1, 2), ("b", "c"))
+    alone = {each.feature: each.importance.mean for each in shifts(doubly)}
+    first, *_ = shifts(doubly, features=[NAMES[0], both, NAMES[3]])
+    assert first.importance.mean > 1.3 * max(alone["b"], alone["c"])

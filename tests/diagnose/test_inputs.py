@@ -19,9 +19,14 @@ def test_labels_are_numbered_over_all_parts():
 
 def test_names_of_features_come_from_the_call_the_data_frames_or_their_numbers():
     frame = pd.DataFrame(V, columns=["age", "dose"])
-    assert checked({"A": A}, frame, None, None, None).features == ("age", "dose")
-    assert checked({"A": A}, frame, None, None, ["p", "q"]).features == ("p", "q")
-    assert checked({"A": A}, V, None, None, None).features == ("x0", "x1")
+    for held, names, expected in (
+        (frame, None, ["age", "dose"]),
+        (frame, ["p", "q"], ["p", "q"]),
+        (V, None, ["x0", "x1"]),
+    ):
+        found = checked({"A": A}, held, None, None, names).features
+        assert [feature.name for feature in found] == expected
+        assert [feature.columns for feature in found] == [(0,), (1,)]
 
 
 @pytest.mark.parametrize(

@@ -24,13 +24,14 @@ BIG = FragmentShift(
 TINY = too_small("B", 3)
 
 
-def feature(fragment, name, drop, low):
-    return FeatureShift(fragment, name, Interval(drop, low, 2 * drop), Interval(1, 0, 2), 0.3)
+def feature(fragment, name, drop, low, column=""):
+    importance = Interval(drop, low, 2 * drop)
+    return FeatureShift(fragment, name, column or name, importance, Interval(1, 0, 2), 0.3)
 
 
 FOUND = [
     feature("A", "age", 0.2, 0.1),
-    feature("A", "dose", 0.1, 0.01),
+    feature("A", "town", 0.1, 0.01, "town=Ulm"),
     feature("A", "pulse", 0.01, -0.1),
     feature("B", "age", 0.3, 0.1),
 ]
@@ -61,7 +62,10 @@ def test_no_features_make_an_empty_table():
 def test_the_text_names_features_that_matter_and_no_others():
     whole = GlobalTest(50.0, 40.0, 0.2)
     said = text([BIG, TINY], FOUND, whole, advise([BIG, TINY], whole, "unlabelled", 0.05), 100)
-    assert "A differs in: age (AUC falls by 0.20), dose (AUC falls by 0.10)\n" in said
+    assert (
+        "A differs in: age (AUC falls by 0.20), town (AUC falls by 0.10, most in town=Ulm)\n"
+        in said
+    )
     assert "0.80 [0.70, 0.90]" in said
     assert "3 rows; 10 or more are needed" in said
     assert "not found to differ (p = 0.2, 40.0 degrees of freedom)" in said

@@ -3,6 +3,7 @@ import pytest
 from firecv.errors import DataError
 from firecv.experiments import catalogue
 from firecv.experiments.figures import FIGURES, figure
+from firecv.experiments.kinds import KINDS
 from firecv.experiments.render import FORMATS
 from firecv.experiments.spec import expand
 from firecv.experiments.summary import published, summarise
@@ -20,6 +21,15 @@ def test_every_table_expands_and_renders_empty(name, protocol):
     assert all(note.endswith(".") for note in table.notes)
     for write in FORMATS.values():
         assert table.rows[0].split(" (")[0] in write(summarise(table, {}))
+
+
+@pytest.mark.parametrize("protocol", catalogue.PROTOCOLS)
+@pytest.mark.parametrize("name", catalogue.TABLES)
+def test_every_setting_names_what_there_is(name, protocol):
+    settings = {cell.setting for cell in catalogue.table(name, protocol).cells} - {None}
+    for setting in settings:
+        assert KINDS[setting.kind] is type(setting)
+        setting.check()
 
 
 @pytest.mark.parametrize("name", catalogue.TABLES)

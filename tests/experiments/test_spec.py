@@ -1,11 +1,12 @@
 import dataclasses
+import math
 
 import pytest
 
 from firecv.errors import DataError
 from firecv.experiments.kinds import Federation
 from firecv.experiments.kinds.federated_methods import FederatedMethod
-from firecv.experiments.spec import Run, expand
+from firecv.experiments.spec import Run, expand, in_columns
 from tests.experiments.toys import Toy, toy_table
 
 
@@ -64,3 +65,8 @@ def test_a_pattern_that_fits_nothing_says_what_there_is():
 
 def test_thousands_of_cells_expand_at_once():
     assert len(expand(toy_table(n_rows=2000, n_seeds=10).cells)) == 20_000
+
+
+def test_columns_are_as_long_as_the_seeds():
+    found = in_columns(range(2), [{"a": 1 / 3, "b": math.nan}, {"a": 1.0, "b": 0.0}])
+    assert found["seed"] == [0, 1] and found["a"] == [0.333333, 1.0] and math.isnan(found["b"][0])

@@ -3,7 +3,8 @@ import pytest
 
 from firecv.experiments.pairs import compare, read_values
 from firecv.experiments.spec import Cell, Table
-from firecv.experiments.winners import find_winners
+from firecv.experiments.winners import LOWER_IS_BETTER, find_winners
+from firecv.models import scores
 
 NOISE = np.random.default_rng(0).normal(size=12)
 
@@ -82,3 +83,7 @@ def test_blank_cells_do_not_compete_and_tables_without_rival_have_no_winners():
     found, _ = winners({"a": ("none", 0.5), "b": ("labelled", None)})
     assert list(found) == ["none"]
     assert winners({"a": ("none", 0.5)}, rival="")[0] == {}
+
+
+def test_less_is_better_for_the_scores_that_say_so():
+    assert scores.LOWER_IS_BETTER == LOWER_IS_BETTER

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from firecv.experiments.spec import Cell, Columns, Table
-from firecv.seeding import derive
 
 
 @dataclass(frozen=True)
@@ -29,6 +28,8 @@ class Toy:
         return ""
 
     def measure(self, seeds: Sequence[int]) -> Columns:
+        from firecv.seeding import derive  # which loads torch; a table is shown without
+
         if self.log:
             with open(self.log, "a") as stream:
                 stream.write(f"{self.name} {seeds[0]} {os.getpid()}\n")

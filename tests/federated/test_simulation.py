@@ -1,11 +1,15 @@
 """Simulations described in words and numbers."""
 
+import json
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from firecv.errors import DataError, FirecvError
 from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
+from firecv.federated.history import Record
 from firecv.federated.simulation import Simulation, algorithm_of, build, simulate
 from firecv.training import Training
 from tests.federated.small import same
@@ -93,6 +97,87 @@ def test_a_file_without_a_column_is_dealt_out(file):
     built = build(Simulation(file, target="ill", fragments="quantity:n=4"))
     # The column that names sites is an input like any other then.
     assert len(built.clients) == 4 and built.clients[0].data[0].shape[1] == 6
+
+
+@pytest.fixture
+def aim(tmp_path):
+    """Return a file of the law aimed at: other inputs, no site, more of one class."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(0.5, size=(90, 3))
+    frame = pd.DataFrame(x, columns=["a", "b", "c"])
+    frame["ill"] = np.where(x[:, 0] > 0, "yes", "no")
+    frame.to_csv(tmp_path / "aim.csv", index=False)
+    return str(tmp_path / "aim.csv")
+
+
+def test_v_and_t_are_the_halves_of_a_validation_file(file, aim):
+    built = build(Simulation(file, target="ill", column="site", validation_data=aim))
+    assert sum(len(client) + len(client.test[1]) for client in built.clients) == 300
+    (x_v, y_v), (x_t, y_t) = built.sets["validation"], built.sets["test"]
+    assert len(y_v) == len(y_t) == 45 and abs(int(y_v.sum() - y_t.sum())) <= 1
+    # Every row once, encoded by what clients hold.
+    frame, train = pd.read_csv(aim), pd.read_csv(file)
+    wanted = ((frame["a"] - train["a"].mean()) / train["a"].std(ddof=0)).sort_values()
+    found = np.sort(np.concatenate([x_v[:, 0], x_t[:, 0]]))
+    np.testing.assert_allclose(found, wanted, atol=1e-5)
+
+
+def test_halves_are_drawn_by_the_seed(file, aim):
+    def v(seed):
+        asked = Simulation(file, target="ill", column="site", validation_data=aim, seed=seed)
+        return build(asked).sets["validation"][0].tolist()
+
+    assert v(0) == v(0) != v(1)
+
+
+def test_clients_may_be_windows_of_time(file):
+    frame = pd.read_csv(file).drop(columns="site").assign(week=np.arange(300) / 100)
+    frame.to_csv(file, index=False)
+    built = build(Simulation(file, target="ill", time="week", window=1.0))
+    assert built.names == ("0", "1", "2")
+    assert built.clients[0].data[0].shape[1] == 3
+
+
+def test_what_came_of_it_is_plain_json(file, aim):
+    asked = Simulation(
+        file,
+        target="ill",
+        column="site",
+        validation_data=aim,
+        algorithm="fire",
+        n_rounds=2,
+        n_epochs=1,
+    )
+    found = simulate(asked)
+    plain = json.loads(json.dumps(found.plain(), allow_nan=False))
+    assert (plain["kind"], plain["version"], plain["algorithm"]) == ("federation", 1, "FIRE")
+    assert plain["data"]["fragments"] == {"north": 100, "south": 100, "west": 100}
+    assert (plain["data"]["n_validation"], plain["data"]["n_test"]) == (45, 45)
+    assert "halves of" in plain["data"]["aim"] and "45 and 45 rows" in plain["data"]["aim"]
+    assert plain["settings"]["validation_data"] == aim
+    for record, kept in zip(plain["records"], found.history.records, strict=True):
+        assert len(record["weights"]) == 3 and sum(record["weights"]) == pytest.approx(1)
+        assert tuple(record["weights"]) == kept.weights
+
+
+def test_numbers_that_json_has_not_are_null(file):
+    found = simulate(Simulation(file, target="ill", column="site", n_rounds=1, n_epochs=1))
+    bad = Record(1, scores={"test_accuracy": float("nan")}, p_value=float("inf"))
+    history = replace(found.history, records=[bad])
+    (record,) = found._replace(history=history).plain()["records"]
+    assert record["scores"] == {"test_accuracy": None} and record["p_value"] is None
+
+
+@pytest.mark.parametrize("option", ["time", "window", "validation_data"])
+def test_what_is_for_files_is_refused_for_a_data_set(option):
+    with pytest.raises(DataError, match=f"{option} is for a file with a target"):
+        build(Simulation("digits", **{option: "x"}))
+
+
+def test_a_validation_file_needs_labels(file, aim):
+    pd.read_csv(aim).drop(columns="ill").to_csv(aim, index=False)
+    with pytest.raises(DataError, match="no column 'ill' to be the target"):
+        build(Simulation(file, target="ill", column="site", validation_data=aim))
 
 
 def test_a_file_needs_a_target(file):

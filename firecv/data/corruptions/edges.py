@@ -53,7 +53,7 @@ def find_edges(images: FloatImages) -> NDArray[np.bool_]:
 def _largest_across(slope: FloatImages, down: FloatImages, right: FloatImages) -> NDArray[np.bool_]:
     """Return where the slope is no smaller than at both neighbours in its own direction."""
     sector = np.rint(np.arctan2(down, right) / (np.pi / 4)).astype(np.intp) % 4
-    padded = np.pad(slope, ((0, 0), (1, 1), (1, 1)))
+    padded = np.pad(slope, np.array([[0, 0], [1, 1], [1, 1]]))
     height, width = slope.shape[1:]
     largest = np.zeros(slope.shape, bool)
     for number, (row, column) in enumerate([(0, 1), (1, 1), (1, 0), (1, -1)]):

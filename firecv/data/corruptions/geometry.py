@@ -46,7 +46,7 @@ def rotate(images: FloatImages, severity: int, rng: np.random.Generator) -> Floa
 def translate(images: FloatImages, severity: int, rng: np.random.Generator) -> FloatImages:
     """Return images moved by whole pixels along both axes, either way, with zeros around."""
     by = (1, 2, 3, 4, 5)[severity - 1]
-    padded = np.pad(images, ((0, 0), (by, by), (by, by), (0, 0)))
+    padded = np.pad(images, np.array([[0, 0], [by, by], [by, by], [0, 0]]))
     down, right = (by + by * _signs(rng, len(images)) for _ in range(2))
     return moved(padded, down, right, images.shape[1:3])
 

@@ -56,7 +56,8 @@ def trail(
     weights = np.exp(-(distances**2) / (2 * sigma**2)).astype(images.dtype)
     weights /= weights.sum()
     angles = np.deg2rad(degrees)
-    padded = np.pad(images, ((0, 0), (reach, reach), (reach, reach), (0, 0)), mode=beyond)
+    width = np.array([[0, 0], [reach, reach], [reach, reach], [0, 0]])
+    padded = np.pad(images, width, mode=beyond)
     result = np.zeros_like(images)
     for distance, weight in zip(distances, weights, strict=True):
         down = reach + np.rint(distance * np.sin(angles)).astype(np.intp)

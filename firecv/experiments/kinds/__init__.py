@@ -1,4 +1,10 @@
-"""Kinds of experiments, one file each."""
+"""Kinds of experiments, one file each.
+
+A kind's file holds settings and what can be told of them without measuring, and imports nothing
+that loads torch or scikit-learn, since a table is declared and shown without them. What measures is
+in files of its own, imported in `measure`; names that only those files know are checked there too,
+by the kind's `check`.
+"""
 
 from firecv.experiments.kinds.batchwise import Batchwise
 from firecv.experiments.kinds.diagnostics import Diagnostics

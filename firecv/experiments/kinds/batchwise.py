@@ -7,37 +7,20 @@ next batch is the Fisher I_G alone, or with ``carry="model"`` the network too. P
 paper's st-CV, carries nothing.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
-from firecv.data import Split
-from firecv.data.arrays import Rows
-from firecv.data.shifts import Permutation, permutation
 from firecv.errors import DataError
-from firecv.estimators import FIREClassifier, FragmentSplit, Piece, RivalClassifier
-from firecv.estimators.settings import Carry
-from firecv.experiments.kinds.images import (
-    Labelled,
-    Network,
-    Structure,
-    check_method,
-    classifier,
-    cost,
-    image_shape,
-    in_columns,
-    inputs,
-    read,
-    scored,
-    shown,
-    why_missing,
-)
-from firecv.experiments.spec import Columns, ProtocolName
+from firecv.experiments.kinds.datasets import why_missing
+from firecv.experiments.kinds.image_costs import Network, cost
+from firecv.experiments.spec import Columns, ProtocolName, in_columns
 from firecv.regimes import Regime
-from firecv.seeding import derive
+
+if TYPE_CHECKING:
+    from firecv.estimators.settings import Carry
+    from firecv.experiments.kinds.images import Structure
 
 HELD_OUT = 0.2
 
@@ -89,20 +72,19 @@ class Batchwise:
     method: str
     regime: Regime
     strength: float | None = None
-    carry: Carry = "fisher"
+    carry: "Carry" = "fisher"
     network: Network = "cnn"
     n_train: int | None = None
     n_epochs: int = 100
     protocol: ProtocolName = "clean"
     permuted: bool | None = None
-    structure: Structure | None = None
+    structure: "Structure | None" = None
 
     kind: ClassVar[str] = "batchwise"
     recipe: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check that the method can be trained batch by batch."""
-        check_method(self.method, self.regime, self.strength)
         if self.method == "fire":
             raise DataError(
                 "the method 'fire' weighs fragments that are trained on together, but here every "
@@ -133,6 +115,12 @@ class Batchwise:
         """Return why it cannot be run here, or ""."""
         return why_missing(self.dataset)
 
+    def check(self) -> None:
+        """Raise `DataError` unless the method can be given just this of V."""
+        from firecv.experiments.kinds.images import check_method
+
+        check_method(self.method, self.regime, self.strength)
+
     def measure(self, seeds: Sequence[int]) -> Columns:
         """Return means, variance and some accuracies of batches, one for every seed.
 
@@ -141,11 +129,18 @@ class Batchwise:
         seeds
             Of images, batches, initial weights and all that training draws.
         """
+        self.check()
         return in_columns(seeds, [self._once(seed) for seed in seeds])
 
     def _once(self, seed: int) -> dict[str, float]:
+        # Imported only now: torch takes seconds to load, and showing a table needs none of it.
+        from firecv.estimators import FragmentSplit
+        from firecv.experiments.kinds.batches import at, fit, images_of, summed_up
+        from firecv.experiments.kinds.images import classifier, image_shape, read, scored
+
         split = read(self.dataset)
-        n_classes, data = len(split.train.classes), self._data(split, seed)
+        n_classes = len(split.train.classes)
+        data = images_of(split.train, seed, self.n_train, permuted=bool(self.permuted))
         splitter = FragmentSplit(
             f"iid:n={self.n_batches}",
             protocol=self.protocol,
@@ -167,67 +162,10 @@ class Batchwise:
         return summed_up(
             [
                 scored(
-                    partial(self._fit, model, data, piece, n_classes),
-                    _at(data, piece.test),
+                    partial(fit, model, data, piece, self.regime, n_classes),
+                    at(data, piece.test),
                     n_classes,
                 )
                 for piece in splitter.pieces(data.x, data.y)
             ]
         )
-
-    def _data(self, split: Split, seed: int) -> Labelled:
-        """Return the images of a seed."""
-        rows = derive(seed, "batchwise", "rows").permutation(len(split.train))
-        if self.n_train is not None and self.n_train > len(rows):
-            raise DataError(
-                f"asked for {self.n_train} images, but {self.dataset} has {len(rows)}; ask for "
-                f"fewer, or for None to take all"
-            )
-        arrays = split.train.take(rows[: self.n_train])
-        images = np.asarray(arrays.x)
-        if self.permuted:
-            rng = derive(seed, "batchwise", "pixels")
-            images = permutation(images, arrays.y, rng, "train", Permutation()).x
-        return Labelled(inputs(images), arrays.y)
-
-    def _fit(
-        self,
-        model: FIREClassifier | RivalClassifier,
-        data: Labelled,
-        piece: Piece,
-        n_classes: int,
-    ) -> FIREClassifier | RivalClassifier:
-        x, y = _at(data, piece.train)
-        x_val, y_val = shown(_at(data, piece.validation), self.regime)
-        if isinstance(model, RivalClassifier):
-            return model.fit(x, y, X_val=x_val, y_val=y_val)
-        return model.partial_fit(x, y, np.arange(n_classes), X_val=x_val, y_val=y_val)
-
-
-def summed_up(batches: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return means of the scores of batches, and what else is known of their accuracies.
-
-    Examples
-    --------
-    >>> found = summed_up([{"accuracy": 0.9}, {"accuracy": 0.92}, {"accuracy": 0.88}])
-    >>> {name: round(value, 3) for name, value in found.items()}
-    {'accuracy': 0.9, 'variance': 0.04, 'batch 1': 0.9, 'batch 2': 0.92, 'batch 3': 0.88, \
-'batch n/2': 0.9, 'batch n-1': 0.92, 'batch n': 0.88}
-    """
-    n, accuracies = len(batches), [each["accuracy"] for each in batches]
-    found = {name: float(np.mean([each[name] for each in batches])) for name in batches[0]}
-    places = {"batch 1": 1}
-    if n > 1:
-        found["variance"] = 100 * float(np.var(accuracies, ddof=1))
-        places |= {
-            "batch 2": 2,
-            "batch 3": 3,
-            "batch n/2": n // 2,
-            "batch n-1": n - 1,
-            "batch n": n,
-        }
-    return found | {name: accuracies[k - 1] for name, k in places.items() if k <= n}
-
-
-def _at(data: Labelled, rows: Rows) -> Labelled:
-    return Labelled(data.x[rows], data.y[rows])

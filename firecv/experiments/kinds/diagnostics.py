@@ -6,18 +6,16 @@ their labels, since a classifier on hundreds of pixels needs more rows than clie
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.decomposition import PCA
 
-from firecv.diagnose.fragments import compare, fragment_shift
-from firecv.errors import DataError
-from firecv.experiments.kinds.federation import made_world
-from firecv.experiments.kinds.images import why_missing
+from firecv.experiments.kinds.datasets import why_missing
 from firecv.experiments.spec import Columns, ProtocolName
-from firecv.federated.worlds import WORLDS, World
+
+if TYPE_CHECKING:
+    from firecv.federated.worlds import World
 
 
 @dataclass(frozen=True)
@@ -49,13 +47,6 @@ class Diagnostics:
     kind: ClassVar[str] = "diagnostics"
     recipe: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        """Check the name."""
-        if self.world not in WORLDS:
-            raise DataError(
-                f"there is no world {self.world!r}; expected one of {', '.join(WORLDS)}"
-            )
-
     @property
     def at_once(self) -> int:
         """One seed a run."""
@@ -70,12 +61,23 @@ class Diagnostics:
         """Return why it cannot be run here, or ""."""
         return why_missing(self.dataset)
 
+    def check(self) -> None:
+        """Raise `DataError` unless there is such a world."""
+        from firecv.experiments.kinds.worlds import check_world
+
+        check_world(self.world)
+
     def measure(self, seeds: Sequence[int]) -> Columns:
         """Return AUC, KL, gamma and whether there is an alarm, for each client."""
+        self.check()
         found = [self._measured(seed) for seed in seeds]
         return {name: [one[name] for one in found] for name in found[0]}
 
     def _measured(self, seed: int) -> dict[str, float]:
+        # Imported only now: torch takes seconds to load, and showing a table needs none of it.
+        from firecv.diagnose.fragments import compare, fragment_shift
+        from firecv.experiments.kinds.worlds import made_world
+
         sizes = (self.n_clients, self.n_train, self.n_validation, 1)
         validation, *clients = reduced(
             made_world(self.dataset, self.world, seed, sizes), self.n_components
@@ -94,8 +96,10 @@ class Diagnostics:
         return values
 
 
-def reduced(made: World, n_components: int) -> list[NDArray[np.float64]]:
+def reduced(made: "World", n_components: int) -> list[NDArray[np.float64]]:
     """Return V and every client in principal components of all of them together."""
+    from sklearn.decomposition import PCA  # which takes as long to load as torch
+
     parts = [made.validation[0], *(client.data[0] for client in made.clients)]
     rows = [part.double().numpy() for part in parts]
     axes = PCA(n_components, svd_solver="covariance_eigh").fit(np.concatenate(rows))

@@ -1,7 +1,7 @@
 """What the kinds on images share: images as networks take them, methods by name, and scores."""
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -10,17 +10,15 @@ from numpy.typing import NDArray
 
 from firecv.data import Arrays, Split, load
 from firecv.data.arrays import Array
-from firecv.data.datasets import can_be_fetched, is_here
 from firecv.data.pixels import check_images
 from firecv.errors import DataError, FirecvNotice, NumericalError
 from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
 from firecv.estimators.settings import Carry
-from firecv.experiments.scores import SCORES, scores
-from firecv.experiments.spec import Columns
+from firecv.experiments.kinds.image_costs import Network
+from firecv.models.scores import SCORES, scores
 from firecv.regimes import WORDS, Regime, sees_at_most
 from firecv.rivals import DAN, DANN, DDC, EIWERM, L2, DeepCORAL, Rival
 
-Network = Literal["mlp", "cnn"]
 Structure = Literal["diagonal", "lowrank"]
 
 HIDDEN = (128, 64)
@@ -36,15 +34,6 @@ WITH_STRENGTH: dict[str, Callable[[float], Rival]] = {
     "dan": DAN,
 }
 """Rivals that have a strength: the penalty or the exponent, which is then not chosen."""
-SECONDS: dict[Network, float] = {"mlp": 1.7e-5, "cnn": 4e-4}
-"""CPU seconds of plain training per sample and pass."""
-RELATIVE: dict[Network, dict[str, float]] = {
-    "mlp": {"fire": 3, "fire-paper": 16, "fire-trace": 3, "fire-align": 3, "onestep": 3, "dann": 2},
-    "cnn": {"fire-paper": 3.5, "fire-trace": 5, "fire-align": 4, "onestep": 4, "dann": 2},
-}
-"""How many times as much other methods take; about as much as plain training if not named."""
-CHOOSING = 21
-"""How many times as much EIWERM and L2 take when they choose by cross-validation."""
 
 
 class Labelled(NamedTuple):
@@ -52,21 +41,6 @@ class Labelled(NamedTuple):
 
     x: NDArray[np.float32]
     y: NDArray[np.int64]
-
-
-def why_missing(dataset: str) -> str:
-    """Return why a data set cannot be read here, or "".
-
-    Examples
-    --------
-    >>> why_missing("digits")
-    ''
-    """
-    if is_here(dataset):
-        return ""
-    if can_be_fetched(dataset):
-        return f"the data set {dataset} is not at hand; `firecv data fetch {dataset}` gets it"
-    return f"the data set {dataset} is not at hand and cannot be fetched automatically"
 
 
 @lru_cache(maxsize=2)
@@ -197,24 +171,3 @@ def scored(
     probabilities = np.zeros((len(test.y), n_classes))
     probabilities[:, model.classes_] = model.predict_proba(test.x)
     return scores(probabilities, test.y)
-
-
-def in_columns(seeds: Sequence[int], measured: Sequence[Mapping[str, float]]) -> Columns:
-    """Return what each seed gave as one list per measure, to six decimals.
-
-    Examples
-    --------
-    >>> in_columns([4, 7], [{"accuracy": 2 / 3}, {"accuracy": 1.0}])
-    {'seed': [4, 7], 'accuracy': [0.666667, 1.0]}
-    """
-    names = measured[0] if measured else {}
-    return {"seed": list(seeds)} | {
-        name: [round(each[name], 6) for each in measured] for name in names
-    }
-
-
-def cost(method: str, strength: float | None, network: Network, n_passes: int) -> float:
-    """Return CPU seconds of a training, from how often a sample is passed through the network."""
-    chooses = strength is None and method in ("eiwerm", "l2")
-    factor = CHOOSING if chooses else RELATIVE[network].get(method, 1.2)
-    return factor * SECONDS[network] * n_passes

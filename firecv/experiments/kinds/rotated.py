@@ -14,33 +14,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
-from firecv.data import Arrays, Split
-from firecv.data.arrays import Rows
-from firecv.data.rotation import rotate
-from firecv.errors import DataError
-from firecv.estimators import FIREClassifier, RivalClassifier
-from firecv.experiments.kinds.images import (
-    Labelled,
-    Network,
-    check_method,
-    classifier,
-    cost,
-    image_shape,
-    in_columns,
-    inputs,
-    read,
-    scored,
-    shown,
-    why_missing,
-)
-from firecv.experiments.spec import Columns, ProtocolName
+from firecv.experiments.kinds.datasets import why_missing
+from firecv.experiments.kinds.image_costs import Network, cost
+from firecv.experiments.spec import Columns, ProtocolName, in_columns
 from firecv.regimes import Regime
-from firecv.seeding import derive
-
-DEGREES = 180.0
 
 
 @dataclass(frozen=True)
@@ -100,10 +77,6 @@ class Rotated:
     kind: ClassVar[str] = "rotated"
     recipe: ClassVar[int] = 1
 
-    def __post_init__(self) -> None:
-        """Check the method."""
-        check_method(self.method, self.regime, self.strength)
-
     @property
     def at_once(self) -> int:
         """How many seeds one run takes."""
@@ -118,6 +91,12 @@ class Rotated:
         """Return why it cannot be run here, or ""."""
         return why_missing(self.dataset)
 
+    def check(self) -> None:
+        """Raise `DataError` unless the method can be given just this of V."""
+        from firecv.experiments.kinds.images import check_method
+
+        check_method(self.method, self.regime, self.strength)
+
     def measure(self, seeds: Sequence[int]) -> Columns:
         """Return scores, one for every seed.
 
@@ -126,14 +105,19 @@ class Rotated:
         seeds
             Of images, angles, fragments, initial weights and all that training draws.
         """
+        self.check()
         return in_columns(seeds, [self._once(seed) for seed in seeds])
 
     def _once(self, seed: int) -> dict[str, float]:
+        # Imported only now: torch takes seconds to load, and showing a table needs none of it.
+        from firecv.experiments.kinds.images import classifier, image_shape, read, scored, shown
+        from firecv.experiments.kinds.turned_images import cut, drawn, turned
+
         split = read(self.dataset)
         train, validation, test = drawn(split, seed, self.n_train, self.n_validation, self.n_test)
-        u, turned = self._turned(train, "train", seed)
-        _, v = self._turned(validation, "validation", seed)
-        t = v if self.protocol == "paper" else self._turned(test, "test", seed)[1]
+        u, (x, y) = turned(train, self.a, self.b, "train", seed)
+        v = turned(validation, self.b, self.a, "validation", seed)[1]
+        t = v if self.protocol == "paper" else turned(test, self.b, self.a, "test", seed)[1]
         model = classifier(
             self.method,
             self.strength,
@@ -142,70 +126,8 @@ class Rotated:
             n_epochs=self.n_epochs,
             seed=seed,
         )
-        fit = partial(self._fit, model, turned, v, self._cut(u, seed))
+        is_cut = self.method == "fire"
+        numbers = cut(u, self.n_fragments, self.fragments, seed) if is_cut else None
+        x_val, y_val = shown(v, self.regime)
+        fit = partial(model.fit, x, y, fragments=numbers, X_val=x_val, y_val=y_val)
         return scored(fit, t, len(split.train.classes))
-
-    def _turned(
-        self, arrays: Arrays, part: Literal["train", "validation", "test"], seed: int
-    ) -> tuple[NDArray[np.float64], Labelled]:
-        """Return angles in units of 180 degrees, and images turned by them."""
-        a, b = (self.a, self.b) if part == "train" else (self.b, self.a)
-        u = derive(seed, "rotated", "angles", part).beta(a, b, len(arrays))
-        return u, Labelled(inputs(rotate(np.asarray(arrays.x), DEGREES * u)), arrays.y)
-
-    def _cut(self, u: NDArray[np.float64], seed: int) -> Rows | None:
-        """Return the fragment of every training image, for the method that asks for it."""
-        if self.method != "fire":
-            return None
-        rng = derive(seed, "rotated", "fragments")
-        order = np.argsort(u) if self.fragments == "angle" else rng.permutation(len(u))
-        numbers = np.empty(len(u), np.intp)
-        for number, rows in enumerate(np.array_split(order, self.n_fragments)):
-            numbers[rows] = number
-        return numbers
-
-    def _fit(
-        self,
-        model: FIREClassifier | RivalClassifier,
-        train: Labelled,
-        validation: Labelled,
-        fragments: Rows | None,
-    ) -> FIREClassifier | RivalClassifier:
-        x_val, y_val = shown(validation, self.regime)
-        return model.fit(train.x, train.y, fragments=fragments, X_val=x_val, y_val=y_val)
-
-
-def drawn(
-    split: Split, seed: int, n_train: int, n_validation: int, n_test: int
-) -> tuple[Arrays, Arrays, Arrays]:
-    """Return images to train on, V and T, drawn at random and disjoint.
-
-    The training images of a seed do not depend on the size of V, nor V on theirs.
-
-    Parameters
-    ----------
-    split
-        The data set; T is drawn from its test part if there is one.
-    seed
-        Of the draws.
-    n_train, n_validation, n_test
-        Numbers of images.
-
-    Examples
-    --------
-    >>> [len(part) for part in drawn(read("digits"), 0, 1000, 200, 500)]
-    [1000, 200, 500]
-    """
-    pool, others = split.train, split.test
-    order = derive(seed, "rotated", "rows").permutation(len(pool))
-    train, validation = order[:n_train], order[::-1][:n_validation]
-    if others is None:
-        others, tests = pool, order[n_train : len(pool) - n_validation]
-    else:
-        tests = derive(seed, "rotated", "test rows").permutation(len(others))
-    if n_train + n_validation > len(pool) or n_test > len(tests):
-        raise DataError(
-            f"asked for {n_train} images to train on, {n_validation} of V and {n_test} of T, but "
-            f"there are {len(pool)} and {len(tests)} for T; ask for fewer"
-        )
-    return pool.take(train), pool.take(validation), others.take(tests[:n_test])

@@ -20,12 +20,10 @@ from numpy.typing import NDArray
 
 from firecv.data import Arrays, load
 from firecv.data.arrays import Rows
-from firecv.data.datasets import find
 from firecv.data.encode import encode_parts
-from firecv.errors import DataError
 from firecv.experiments.kinds.penalty import with_chosen_penalty
 from firecv.experiments.kinds.treatment import Treatment
-from firecv.experiments.scores import scores
+from firecv.models.scores import scores
 from firecv.rivals import EIWERM, IWERM, RIWERM
 from firecv.rivals.stacked import weigh_stack
 from firecv.rivals.weighing import Weighting
@@ -79,12 +77,6 @@ def encoded(dataset: str) -> Encoded:
     numeric[columns.output_indices_["numeric"]] = True
     distinct = merge_duplicates(np.asarray(found.x, np.float64), found.y)
     return Encoded(arrays, distinct, numeric)
-
-
-def check_table(dataset: str) -> None:
-    """Raise `DataError` unless there is such a table."""
-    if find(dataset).kind != "table":
-        raise DataError(f"dataset is {dataset!r}, which holds images; expected a table")
 
 
 def score_trials(table: Encoded, trials: Sequence[Trial], treatment: Treatment) -> list[Scores]:

@@ -1,22 +1,22 @@
 """A method with its settings, as tables of numbers are trained by it."""
 
 from dataclasses import dataclass
-from typing import cast, get_args
-
-import numpy as np
+from math import inf
+from typing import TYPE_CHECKING, cast, get_args
 
 from firecv.data.datasets import find
 from firecv.errors import DataError
-from firecv.estimators.methods import FIRE_FORMS, METHODS
 from firecv.regimes import Regime, require
-from firecv.stacked import StackSettings
-from firecv.stacked.settings import Form
+
+if TYPE_CHECKING:
+    from firecv.stacked import StackSettings
+    from firecv.stacked.settings import Form
 
 CHOOSING = ("l2", "eiwerm", "riwerm")
 """The methods that choose their strength by cross-validation unless it is given."""
 STACKED = (
     *("erm", "iwerm", *CHOOSING, "pooled", "pooledhalf"),
-    *(name for name, (form, _) in FIRE_FORMS.items() if form in ("precondition", "trace", "align")),
+    *("fire-precondition", "fire-trace", "fire-align", "fire-paper"),
 )
 """The methods that a stack can be trained by.
 
@@ -48,23 +48,24 @@ class Treatment:
     n_epochs: int
 
     def __post_init__(self) -> None:
-        """Check that the settings go together."""
+        """Check what can be told without the method; `check` does the rest."""
         if self.regime not in get_args(Regime):
             raise DataError(f"regime is {self.regime!r}; expected one of {get_args(Regime)}")
-        if self.method not in METHODS:
-            raise DataError(f"method is {self.method!r}; expected one of {list(METHODS)}")
         if self.n_epochs < 1:
             raise DataError(f"n_epochs is {self.n_epochs}; expected a whole number from 1 on")
-        self._check_regime()
         takes_strength = self.is_fire or self.method in CHOOSING
-        if self.strength is not None and not (takes_strength and 0 <= self.strength < np.inf):
+        if self.strength is not None and not (takes_strength and 0 <= self.strength < inf):
             expected = "a number from 0 on" if takes_strength else "None: it has none"
             raise DataError(f"strength of {self.method} is {self.strength}; expected {expected}")
         if self.strength is None and self.is_fire:
             raise DataError(f"{self.method} has no strength; give one, such as the paper's 0.1")
 
-    def _check_regime(self) -> None:
+    def check(self) -> None:
         """Raise unless the method makes use of what it is given of V, no more and no less."""
+        from firecv.estimators.methods import METHODS
+
+        if self.method not in METHODS:
+            raise DataError(f"method is {self.method!r}; expected one of {list(METHODS)}")
         listed = METHODS[self.method]
         require(listed.regime, self.regime, listed.label)
         fits = ("none", "unlabelled", "labelled") if self.is_fire else (listed.regime,)
@@ -76,7 +77,7 @@ class Treatment:
     @property
     def is_fire(self) -> bool:
         """Whether it is a form of FIRE."""
-        return self.method in FIRE_FORMS
+        return self.method.startswith("fire")
 
     @property
     def n_networks(self) -> int:
@@ -91,8 +92,12 @@ class Treatment:
         numbers = (facts.n_train or 0) * (facts.shape[0] + 25)
         return 0.005 + 4e-10 * numbers * self.n_epochs * factor
 
-    def settings(self) -> StackSettings:
+    def settings(self) -> "StackSettings":
         """Return how a stack is trained."""
+        # Imported only now: torch takes seconds to load, and showing a table needs none of it.
+        from firecv.estimators.methods import FIRE_FORMS
+        from firecv.stacked import StackSettings
+
         if not self.is_fire:
             return StackSettings(n_epochs=self.n_epochs)
         form, preset = FIRE_FORMS[self.method]
@@ -103,7 +108,7 @@ class Treatment:
 
 def check_stacked(method: str) -> None:
     """Raise `DataError` unless a stack can be trained by a method."""
-    if method in METHODS and method not in STACKED:
+    if method not in STACKED:
         raise DataError(
             f"method is {method!r}, which cannot train a stack of networks; expected one of "
             f"{list(STACKED)}"

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from firecv.experiments.kinds.images import Network
+from firecv.experiments.kinds.image_costs import Network
 from firecv.experiments.kinds.rotated import Rotated
 from firecv.experiments.spec import Cell, ProtocolName, Table
 from firecv.regimes import Regime

@@ -5,10 +5,21 @@ from dataclasses import replace
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.spec import Cell, ProtocolName, Table
-from firecv.federated.worlds import SHIFTED, WORLDS
 
 N_SEEDS = 10
 BASE = "FedAvg"
+SHIFTED = (
+    "bands",
+    "nuisance",
+    "bandsandskew",
+    "bandsandlabelshift",
+    "noise",
+    "corruption",
+    "writers",
+)
+"""The worlds in which some clients are more like V than others."""
+WORLDS = (*SHIFTED, "skew", "mildskew", "iid", "labelshift", "garbage", "flipped")
+"""All worlds of `firecv.federated.worlds`, named here since that loads torch."""
 COLUMNS = {
     "FedAvg": FederatedMethod(),
     "FIRE weigh": FederatedMethod("fedavg", "summary", weigh="information"),

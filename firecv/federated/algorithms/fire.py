@@ -25,7 +25,7 @@ from firecv.federated.term import Term
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighing
 from firecv.fire import Accumulated, Accumulation
-from firecv.fire.forms import FORMS, Form
+from firecv.fire.forms import FORMS, Form, default_strength
 from firecv.fire.fragment_weights import Rule
 from firecv.fire.validation import Validation
 from firecv.fisher import estimate, mix
@@ -40,7 +40,6 @@ from firecv.tree import Tree
 
 AT_MOST = 512
 """Samples of a client that its Fisher is estimated on."""
-STRENGTH = 0.1
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ class Fire:
     form
         "weigh", "precondition", "trace", "quadratic" or "align".
     strength
-        Of the form; 0 is FedAvg. None is 0.1, and with `weigh` the rule's own default.
+        Of the form; 0 is FedAvg. None is the form's default, and with `weigh` the rule's own.
     validation
         Who holds V: the server alone, or clients too ("shared").
     fisher_on
@@ -210,7 +209,7 @@ class Fire:
 
     @property
     def _strength(self) -> float:
-        return STRENGTH if self.strength is None else self.strength
+        return default_strength(self.form) if self.strength is None else self.strength
 
     @property
     def _keeps_fisher(self) -> bool:

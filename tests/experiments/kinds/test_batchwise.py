@@ -10,10 +10,11 @@ import pytest
 from firecv.data import load
 from firecv.errors import DataError
 from firecv.estimators import FIREClassifier, RivalClassifier
-from firecv.experiments.kinds import batchwise
-from firecv.experiments.kinds.batchwise import Batchwise, summed_up
+from firecv.experiments.kinds import images
+from firecv.experiments.kinds.batches import images_of
+from firecv.experiments.kinds.batchwise import Batchwise
 from firecv.experiments.kinds.images import Labelled, classifier, inputs
-from firecv.experiments.scores import SCORES, scores
+from firecv.models.scores import SCORES, scores
 
 SMALL = Batchwise("digits", 3, "erm", "none", network="mlp", n_train=500, n_epochs=2)
 METHODS = {
@@ -56,7 +57,7 @@ def spied(monkeypatch):
         model.predict_proba = predict_proba
         return model
 
-    monkeypatch.setattr(batchwise, "classifier", build)
+    monkeypatch.setattr(images, "classifier", build)
     return calls
 
 
@@ -183,26 +184,6 @@ def test_pixels_change_places_in_all_images_of_a_seed_alike(spied):
     assert not np.array_equal(np.argsort(other[0])[other[1]], np.argsort(order[0])[order[1]])
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 20])
-def test_batches_are_summed_up_by_hand(n):
-    accuracies = [0.5 + 0.01 * k for k in range(n)]
-    found = summed_up([{"accuracy": value, "auc": 2 * value} for value in accuracies])
-    assert found["accuracy"] == pytest.approx(sum(accuracies) / n)
-    assert found["auc"] == pytest.approx(2 * sum(accuracies) / n)
-    assert found["batch 1"] == 0.5
-    assert ("batch 2" in found, "batch 3" in found) == (n >= 2, n >= 3)
-    if n == 1:
-        assert "variance" not in found and "batch n" not in found
-        return
-    percent = [100 * value for value in accuracies]
-    mean = sum(percent) / n
-    assert 100 * found["variance"] == pytest.approx(
-        sum((value - mean) ** 2 for value in percent) / (n - 1)
-    )
-    assert found["batch n"] == accuracies[-1] and found["batch n-1"] == accuracies[-2]
-    assert found["batch n/2"] == accuracies[n // 2 - 1]
-
-
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -213,7 +194,7 @@ def test_batches_are_summed_up_by_hand(n):
 )
 def test_settings_that_make_no_sense_are_refused(changes, words):
     with pytest.raises(DataError, match=words):
-        replace(SMALL, **changes)
+        replace(SMALL, **changes).check()
 
 
 def test_more_images_than_there_are_is_refused():
@@ -235,7 +216,7 @@ def test_a_class_that_a_batch_lacks_is_no_obstacle():
 def test_colour_images_go_through_the_convolutions(monkeypatch):
     digits = load("digits").train
     colour = replace(digits, x=np.repeat(np.asarray(digits.x)[..., None], 3, axis=3))
-    monkeypatch.setattr(batchwise, "read", lambda name: SimpleNamespace(train=colour))
+    monkeypatch.setattr(images, "read", lambda name: SimpleNamespace(train=colour))
     setting = replace(SMALL, network="cnn", n_train=200, n_epochs=1)
     assert 0 <= setting.measure([0])["accuracy"][0] <= 1
-    assert isinstance(setting._data(batchwise.read(""), 0), Labelled)
+    assert isinstance(images_of(colour, 0, 200, permuted=False), Labelled)

@@ -30,4 +30,4 @@ def test_a_seed_does_not_depend_on_others():
 
 def test_unknown_worlds_are_refused():
     with pytest.raises(DataError, match="no world 'moon'"):
-        replace(TINY, world="moon")
+        replace(TINY, world="moon").measure([0])

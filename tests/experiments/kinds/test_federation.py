@@ -5,7 +5,7 @@ import pytest
 from firecv.errors import DataError
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import Federation
-from firecv.experiments.scores import SCORES
+from firecv.models.scores import SCORES
 
 TINY = Federation(
     "digits",
@@ -99,9 +99,9 @@ def test_fire_shares_v_with_clients_only_in_regimes_that_say_so():
         ({"protocol": "dirty"}, "expected 'clean' or 'paper'"),
     ],
 )
-def test_what_makes_no_sense_is_refused_at_once(changed, message):
+def test_what_makes_no_sense_is_refused(changed, message):
     with pytest.raises(DataError, match=message):
-        replace(TINY, **changed)
+        replace(TINY, **changed).check()
 
 
 def test_data_that_are_not_here_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path):

@@ -1,4 +1,4 @@
-"""What the kinds on images share: inputs, methods by name, scores, columns."""
+"""What the kinds on images share: inputs, methods by name, scores."""
 
 import math
 from types import SimpleNamespace
@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from firecv.data import DATASETS, Arrays
+from firecv.data import Arrays
 from firecv.errors import DataError, FirecvNotice, NumericalError
 from firecv.estimators import METHODS, FIREClassifier
 from firecv.experiments.kinds.images import (
@@ -14,15 +14,12 @@ from firecv.experiments.kinds.images import (
     Labelled,
     check_method,
     classifier,
-    cost,
     image_shape,
-    in_columns,
     inputs,
     scored,
     shown,
-    why_missing,
 )
-from firecv.experiments.scores import SCORES
+from firecv.models.scores import SCORES
 
 ROWS = np.random.default_rng(0).random((40, 64)).astype(np.float32)
 DIGITS = Labelled(ROWS, np.arange(40) % 4)
@@ -144,21 +141,3 @@ def test_other_faults_are_not_hidden():
 
     with pytest.raises(DataError):
         scored(train, DIGITS, 4)
-
-
-def test_columns_are_as_long_as_the_seeds():
-    found = in_columns(range(2), [{"a": 1 / 3, "b": math.nan}, {"a": 1.0, "b": 0.0}])
-    assert found["seed"] == [0, 1] and found["a"] == [0.333333, 1.0] and math.isnan(found["b"][0])
-
-
-def test_choosing_costs_more_than_a_given_strength():
-    assert cost("l2", None, "mlp", 1000) > 10 * cost("l2", 0.1, "mlp", 1000) > 0
-
-
-def test_missing_data_give_the_reason(monkeypatch):
-    monkeypatch.setenv("FIRECV_DATA", "/nowhere")
-    monkeypatch.setattr("firecv.data.datasets.data_folders", lambda: [])
-    assert "firecv data fetch mnist" in why_missing("mnist")
-    assert "not at hand" in why_missing("kmnist_partial")
-    assert why_missing("digits") == ""
-    assert all(isinstance(why_missing(name), str) for name in DATASETS)

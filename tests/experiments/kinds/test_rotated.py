@@ -7,14 +7,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from firecv.data import load
 from firecv.data.rotation import rotate
 from firecv.errors import DataError
 from firecv.estimators import METHODS
-from firecv.experiments.kinds import rotated
+from firecv.experiments.kinds import images, turned_images
 from firecv.experiments.kinds.images import REGIMES, inputs
-from firecv.experiments.kinds.rotated import Rotated, drawn
-from firecv.experiments.scores import SCORES
+from firecv.experiments.kinds.rotated import Rotated
+from firecv.models.scores import SCORES
 from firecv.regimes import sees_at_most
 
 SMALL = Rotated("digits", 2, 5, "erm", "none", None, "mlp", 300, 60, 200, n_fragments=3, n_epochs=2)
@@ -50,7 +49,7 @@ def spied(monkeypatch):
         model.fit, model.predict_proba = fit, predict_proba
         return model
 
-    monkeypatch.setattr(rotated, "classifier", classifier)
+    monkeypatch.setattr(images, "classifier", classifier)
     return calls
 
 
@@ -106,32 +105,6 @@ def test_without_strength_it_is_plain_training_to_the_bit(method, strength):
     assert of(method, strength=strength).measure([1]) == plain
 
 
-def test_v_and_t_are_disjoint_and_training_images_are_in_neither():
-    split = load("digits")
-    # With every image its own label, labels say which image is which.
-    marked = replace(split, train=numbered(split.train))
-    train, v, t = (part.y for part in drawn(marked, 5, 1000, 300, 497))
-    assert len({*train, *v, *t}) == 1797
-
-
-def numbered(arrays):
-    n = len(arrays)
-    return replace(arrays, y=np.arange(n), classes=tuple(map(str, range(n))))
-
-
-def test_t_comes_from_the_test_part_where_there_is_one():
-    train = numbered(load("digits").train)
-    test = replace(train.take(np.arange(50)), x=np.zeros((50, 8, 8), np.uint8))
-    t = drawn(replace(load("digits"), train=train, test=test), 0, 1500, 297, 40)[2]
-    assert not np.any(t.x) and len(set(t.y)) == 40
-
-
-def test_v_and_training_images_do_not_depend_on_each_others_number():
-    split = replace(load("digits"), train=numbered(load("digits").train))
-    few, many = drawn(split, 0, 100, 20, 10), drawn(split, 0, 500, 200, 10)
-    assert np.array_equal(many[0].y[:100], few[0].y) and np.array_equal(many[1].y[:20], few[1].y)
-
-
 def test_more_images_than_there_are_is_refused():
     with pytest.raises(DataError, match="ask for fewer"):
         replace(SMALL, n_train=1790).measure([0])
@@ -151,7 +124,7 @@ def test_the_paper_protocol_scores_v_and_the_clean_one_does_not(spied):
 
 def test_angles_follow_the_two_laws(monkeypatch, spied):
     turned = []
-    monkeypatch.setattr(rotated, "rotate", lambda x, angles: turned.append(angles) or x)
+    monkeypatch.setattr(turned_images, "rotate", lambda x, angles: turned.append(angles) or x)
     replace(SMALL, n_train=1000, n_validation=300, n_test=400).measure([0])
     train, v, t = turned
     assert (len(train), len(v), len(t)) == (1000, 300, 400)
@@ -168,7 +141,7 @@ def test_images_are_turned_by_their_angles(monkeypatch, spied):
         turned.append((x, angles))
         return rotate(x, angles)
 
-    monkeypatch.setattr(rotated, "rotate", noted)
+    monkeypatch.setattr(turned_images, "rotate", noted)
     SMALL.measure([0])
     x, angles = turned[0]
     assert np.array_equal(spied[0]["x"][:5], inputs(rotate(x[:5], angles[:5])))
@@ -177,7 +150,7 @@ def test_images_are_turned_by_their_angles(monkeypatch, spied):
 @pytest.mark.parametrize("fragments", ["iid", "angle"])
 def test_fragments_are_of_equal_size_and_by_angle_if_asked(monkeypatch, spied, fragments):
     turned = []
-    monkeypatch.setattr(rotated, "rotate", lambda x, angles: turned.append(angles) or x)
+    monkeypatch.setattr(turned_images, "rotate", lambda x, angles: turned.append(angles) or x)
     of("fire", fragments=fragments).measure([0])
     cut, angles = spied[0]["fragments"], turned[0]
     assert np.bincount(cut).tolist() == [100, 100, 100]
@@ -215,7 +188,7 @@ def test_missing_data_give_the_reason_without_an_error():
 
 def test_a_regime_that_a_method_cannot_use_is_refused():
     with pytest.raises(DataError, match="at most"):
-        replace(SMALL, regime="labelled")
+        replace(SMALL, regime="labelled").measure([0])
 
 
 @pytest.mark.slow

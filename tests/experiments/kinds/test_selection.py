@@ -7,11 +7,11 @@ import pytest
 
 from firecv.data.arrays import duplicates
 from firecv.errors import DataError, NumericalError
-from firecv.experiments.kinds import selection as module
-from firecv.experiments.kinds.selection import SelectionBias, selection_trial
+from firecv.experiments.kinds import selection_trials as module
+from firecv.experiments.kinds.selection import SelectionBias
 from firecv.experiments.kinds.stacks import encoded, probabilities
 from firecv.experiments.kinds.treatment import Treatment
-from firecv.experiments.scores import SCORES
+from firecv.models.scores import SCORES
 from firecv.rivals import OneStep
 
 TABLE = "breast_cancer"  # carried by scikit-learn: always at hand, 569 rows
@@ -34,6 +34,11 @@ def setting(method, **changes):
     """Return a tiny setting of a method."""
     regime, strength = METHODS[method]
     return replace(ERM, method=method, regime=regime, strength=strength, **changes)
+
+
+def selection_trial(setting, seed):
+    """Return the network that a setting trains for a seed."""
+    return module.selection_trial(setting.dataset, setting.target, setting.protocol, seed)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -77,15 +82,6 @@ def test_all_methods_see_the_same_rows():
     assert all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_equal_inputs_are_not_divided_between_v_and_t():
-    groups = np.repeat(np.arange(20), 5)
-    rows = np.arange(100, 200)
-    first, rest = module._parted(rows, groups, np.random.default_rng(0))
-    assert sorted([*first, *rest]) == list(rows)
-    assert len(first) == 25
-    assert not set(groups[first - 100]) & set(groups[rest - 100])
-
-
 def test_parts_of_real_duplicates_stay_together(monkeypatch):
     table = encoded(TABLE)
     places = np.repeat(table.distinct.places, 2)
@@ -98,19 +94,12 @@ def test_parts_of_real_duplicates_stay_together(monkeypatch):
     assert not set(first[trial.validation]) & set(first[trial.test])
 
 
-def test_something_is_left_to_score_and_to_see():
-    first, rest = module._parted(np.array([3, 4]), np.array([0, 1]), np.random.default_rng(0))
-    assert len(first) == len(rest) == 1
-    with pytest.raises(DataError, match="all rows of the target are equal"):
-        module._parted(np.array([3, 4]), np.array([1, 1]), np.random.default_rng(0))
-
-
 def test_onestep_starts_from_the_same_weights_as_the_stack(monkeypatch):
     monkeypatch.setattr(OneStep, "fit", lambda *given, **others: None)
     trials, table = [selection_trial(ERM, seed) for seed in (0, 1)], encoded(TABLE)
     monkeypatch.setattr("firecv.experiments.kinds.stacks.train_stack", lambda s, _: _Untrained(s))
     stacked = probabilities(table, trials, Treatment("erm", "none", None, 1))
-    np.testing.assert_allclose(module._alone(table, trials, 1), stacked, atol=1e-5)
+    np.testing.assert_allclose(module.one_at_a_time(table, trials, 1), stacked, atol=1e-5)
 
 
 class _Untrained:
@@ -138,7 +127,7 @@ def test_onestep_that_diverges_has_no_scores(monkeypatch):
 )
 def test_bad_settings_are_refused(changes, words):
     with pytest.raises(DataError, match=words):
-        replace(ERM, **changes)
+        replace(ERM, **changes).check()
 
 
 def test_methods_of_many_networks_take_fewer_seeds_at_once():

@@ -3,13 +3,26 @@
 import pytest
 
 from firecv.errors import DataError
-from firecv.estimators.methods import METHODS
+from firecv.estimators.methods import FIRE_FORMS, METHODS
 from firecv.experiments.kinds.treatment import CHOOSING, STACKED, Treatment, check_stacked
 
 
 def test_only_known_methods_are_stacked():
     assert set(CHOOSING) < set(STACKED) < set(METHODS)
-    assert "fire" not in STACKED and "fire-quadratic" not in STACKED
+    assert set(FIRE_FORMS) - set(STACKED) == {"fire", "fire-quadratic"}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_forms_of_fire_are_known_by_their_names(method):
+    strength = 0.1 if method in FIRE_FORMS else None
+    found = Treatment(method, METHODS[method].most, strength, 7)
+    assert found.is_fire == (method in FIRE_FORMS)
+    found.check()
+
+
+def test_an_unknown_method_is_refused():
+    with pytest.raises(DataError, match="method is 'ermine'; expected one of"):
+        Treatment("ermine", "none", None, 7).check()
 
 
 @pytest.mark.parametrize(
@@ -41,7 +54,7 @@ def test_choosing_takes_a_network_for_every_fold_and_candidate():
 
 def test_align_needs_something_of_v():
     with pytest.raises(ValueError, match="align"):
-        Treatment("fire-align", "none", 0.1, 7)
+        Treatment("fire-align", "none", 0.1, 7).check()
 
 
 def test_what_no_stack_can_be_trained_by_is_refused():

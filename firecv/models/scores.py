@@ -7,6 +7,8 @@ from sklearn.metrics import roc_auc_score
 N_BINS = 15
 SCORES = ("accuracy", "balanced_accuracy", "auc", "log_loss", "calibration_error")
 """What `scores` returns, in its order."""
+LOWER_IS_BETTER = frozenset({"log_loss", "calibration_error"})
+"""Scores of which less is better."""
 
 
 def scores(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> dict[str, float]:

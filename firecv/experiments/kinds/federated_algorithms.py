@@ -1,0 +1,74 @@
+"""The algorithm that a federated method of the experiments stands for."""
+
+from typing import Any, Literal, cast
+
+from firecv.experiments.kinds.federated_methods import CONTROLS, FederatedMethod
+from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
+from firecv.federated.algorithms.weighed import Weighed
+from firecv.federated.contract import Algorithm
+from firecv.federated.controls import LabelledLoss, MatchedMeans
+from firecv.federated.weighing import Layers, Weigher, Weighing
+from firecv.fire.forms import Form
+from firecv.fire.fragment_weights import Rule
+from firecv.training import Training
+
+Means = Literal["inputs", "activations"]
+PLAIN = ("scaffold", "feddyn")
+"""Algorithms whose local training is SGD without momentum."""
+
+
+def algorithm(method: FederatedMethod, n_rounds: int, n_epochs: int, batch_size: int) -> Algorithm:
+    """Return the algorithm for a run of so many rounds.
+
+    Parameters
+    ----------
+    method
+        What clients and server do.
+    n_rounds
+        Rounds of the run.
+    n_epochs, batch_size
+        Of local training.
+    """
+    momentum = 0.0 if method.name in PLAIN else method.momentum
+    local = Training(n_epochs, batch_size, method.rate, "sgd", momentum=momentum)
+    base = _base(method, n_rounds, local)
+    return base if method.weigh is None else Weighed(base, _weigher(method))
+
+
+def _base(method: FederatedMethod, n_rounds: int, local: Training) -> Algorithm:
+    if method.is_pooled or (method.name == "fire" and method.form is None):
+        return FedAvg(local)
+    if method.name == "fire":
+        shared = method.regime in ("labelled", "unlabelled")
+        return Fire(
+            cast(Form, method.form),
+            method.strength,
+            validation="shared" if shared else "server",
+            fisher_on="client" if method.regime == "none" else "mix",
+            every=method.every or 5,
+            local=local,
+        )
+    settings: dict[str, Any] = {"local": local}
+    if method.strength is not None and method.weigh is None:
+        settings["strength"] = method.strength
+    if method.name in ("fedfishr", "personalizedfedavg"):
+        settings["n_rounds"] = n_rounds
+    return ALGORITHMS[method.name](**settings)
+
+
+def _weigher(method: FederatedMethod) -> Weigher:
+    every, options = method.every or 1, cast(dict[str, Any], {})
+    if method.strength is not None:
+        options["strength"] = method.strength
+    if method.weigh == "loss":
+        return LabelledLoss(every=every, **options)
+    if method.weigh in CONTROLS:
+        return MatchedMeans(cast(Means, method.weigh), every=every, **options)
+    return Weighing(
+        cast(Rule, method.weigh),
+        every=every,
+        guarded=method.guarded is not False,
+        n_numbers=method.n_numbers or 16,
+        layers=cast(Layers, method.layers or "all"),
+        **options,
+    )

@@ -1,0 +1,35 @@
+from firecv.experiments.kinds.federated_algorithms import algorithm
+from firecv.experiments.kinds.federated_methods import FederatedMethod
+from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedFishr, Fire
+from firecv.federated.algorithms.weighed import Weighed
+from firecv.federated.weighing import Weighing
+
+RUN = (7, 3, 64)
+
+
+def test_fire_without_a_form_is_fedavg_with_weights():
+    made = algorithm(FederatedMethod("fire", "summary", weigh="information", every=3), *RUN)
+    assert isinstance(made, Weighed) and isinstance(made.base, FedAvg)
+    assert isinstance(made.weighing, Weighing) and made.weighing.every == 3
+
+
+def test_scaffold_trains_without_momentum():
+    plain, scaffold = (
+        algorithm(FederatedMethod(), *RUN),
+        algorithm(FederatedMethod("scaffold"), *RUN),
+    )
+    assert isinstance(plain, FedAvg) and plain.local.momentum == 0.9
+    assert isinstance(scaffold, SCAFFOLD) and scaffold.local.momentum == 0
+
+
+def test_a_strength_goes_to_the_rule_if_there_is_one():
+    ruled = algorithm(FederatedMethod("fedavg", "summary", weigh="information", strength=4.0), *RUN)
+    assert ruled.weighing.strength == 4.0  # pyright: ignore
+    made = algorithm(FederatedMethod("fire", "labelled", form="align", strength=0.3), *RUN)
+    assert isinstance(made, Fire)
+    assert (made.strength, made.validation) == (0.3, "shared")
+
+
+def test_algorithms_that_need_it_know_how_many_rounds_there_are():
+    made = algorithm(FederatedMethod("fedfishr"), *RUN)
+    assert isinstance(made, FedFishr) and made.n_rounds == 7

@@ -1,0 +1,33 @@
+"""What is told of rounds."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from firecv.experiments.kinds.federated_rounds import detail, judged, totals
+from firecv.models import Task
+
+
+def test_bytes_are_per_client_and_round_in_models_sent_there_and_back():
+    heard = SimpleNamespace(clients=[0, 1], failures=[], bytes_up=40, bytes_down=40, weighed=None)
+    failed = SimpleNamespace(clients=[0], failures=[1], bytes_up=20, bytes_down=40, weighed=None)
+    found = totals([heard, failed], 10)
+    assert found["bytes"] == pytest.approx((80 + 60) / 4 / 20)
+    assert found["failures"] == 1 and found["rejections"] != found["rejections"]
+
+
+def test_a_round_is_told_by_its_number():
+    state = SimpleNamespace(round=3, weights=[0.25, 0.75])
+    found = detail(SimpleNamespace(state=state), 0.5)
+    assert found == {"round 3": 0.5, "weight 3 0": 0.25, "weight 3 1": 0.75}
+
+
+def test_weights_that_diverged_have_no_score():
+    task = Task(torch.nn.Sequential(torch.nn.Linear(2, 2)))
+    test = torch.zeros(3, 2), torch.zeros(3, dtype=torch.int64)
+    weights = task.weights()
+    for value, is_finite in ((0.0, True), (float("nan"), False)):
+        server = {"weights": {name: torch.full_like(w, value) for name, w in weights.items()}}
+        found = judged(task, SimpleNamespace(state=SimpleNamespace(server=server)), test)
+        assert (found["accuracy"] == found["accuracy"]) == is_finite
