@@ -24,6 +24,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from firecv.data.arrays import Array, Arrays, Fragmented
 from firecv.errors import DataError
 
+MOST_CATEGORIES = 1_000
+"""Of a column; more are taken for identifiers."""
+
 
 def encode(data: Fragmented) -> tuple[Fragmented, Pipeline]:
     """Return the data with inputs of shape (n_samples, n_features), and the fitted encoder.
@@ -74,6 +77,7 @@ def encoder(frame: pd.DataFrame) -> Pipeline:
     ['age', 'kind', 'missingindicator_age']
     """
     kinds = _kinds(frame, "the table")
+    _check_categories(frame, [name for name, kind in kinds.items() if kind == "categorical"])
     numeric = make_pipeline(
         SimpleImputer(strategy="median", keep_empty_features=True, add_indicator=True),
         StandardScaler(),
@@ -217,6 +221,17 @@ def _kinds(frame: pd.DataFrame, what: str) -> dict[str, str]:
         else:
             kinds[str(name)] = "numeric"
     return kinds
+
+
+def _check_categories(frame: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise a `DataError` if a column has so many categories that it is a name, not a category."""
+    for name in names:
+        if (n_found := frame[name].nunique()) > MOST_CATEGORIES:
+            raise DataError(
+                f"column {name!r} has {n_found:,} different values, each of which would get a "
+                f"column of its own (at most {MOST_CATEGORIES:,} are encoded); if it names rows, "
+                f"such as an identifier, drop it, else join its values to fewer"
+            )
 
 
 def _check_alike(found: dict[str, str], what: str, wanted: dict[str, str], first: str) -> None:

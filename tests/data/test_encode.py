@@ -297,3 +297,11 @@ def test_channels_come_first_and_values_lie_in_0_to_1(shape):
 def test_only_uint8_images_have_channels(x):
     with pytest.raises(DataError, match="images must be uint8"):
         channels_first(x)
+
+
+def test_a_column_of_identifiers_is_refused_by_name():
+    names = pd.Categorical([f"patient {i}" for i in range(1001)])
+    frame = pd.DataFrame({"age": np.arange(1001.0), "id": names})
+    with pytest.raises(DataError, match=r"column 'id' has 1,001 different values.*drop it"):
+        encoder(frame)
+    assert encoder(frame.head(1000)).fit_transform(frame.head(1000)).shape == (1000, 1001)
