@@ -84,7 +84,8 @@ def load(name: str) -> click.Command:
 
 def main() -> int:
     """Run the command line; errors of the user's become one sentence, never a traceback."""
-    warnings.showwarning = _said(warnings.showwarning)
+    shown = warnings.showwarning
+    warnings.showwarning = _said(shown)
     try:
         app()
     except FirecvError as error:
@@ -100,6 +101,8 @@ def main() -> int:
     except OSError as error:
         print(f"firecv: {error}", file=sys.stderr)
         return 1
+    finally:
+        warnings.showwarning = shown
     return 0
 
 

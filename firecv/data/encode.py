@@ -226,7 +226,8 @@ def _kinds(frame: pd.DataFrame, what: str) -> dict[str, str]:
 def _check_categories(frame: pd.DataFrame, names: Sequence[str]) -> None:
     """Raise a `DataError` if a column has so many categories that it is a name, not a category."""
     for name in names:
-        if (n_found := frame[name].nunique()) > MOST_CATEGORIES:
+        n_found = int(frame[name].nunique())  # pyright: ignore[reportArgumentType]
+        if n_found > MOST_CATEGORIES:
             raise DataError(
                 f"column {name!r} has {n_found:,} different values, each of which would get a "
                 f"column of its own (at most {MOST_CATEGORIES:,} are encoded); if it names rows, "

@@ -37,7 +37,11 @@ class Setting(Protocol):
     """
 
     kind: ClassVar[str]
-    recipe: ClassVar[int]
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        ...
 
     @property
     def at_once(self) -> int:

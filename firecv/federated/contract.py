@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from firecv.errors import DataError, ModelError
 from firecv.federated.bundles import Bundle
@@ -80,6 +82,17 @@ class Cohort:
     def n_clients(self) -> int:
         """The number of all clients there are."""
         return len(self.weights)
+
+    def shares_of(self, clients: Sequence[int]) -> NDArray[np.float64]:
+        """Return what these clients weigh among themselves; they sum to one.
+
+        Examples
+        --------
+        >>> Cohort(1, (0, 2), (0.2, 0.5, 0.3)).shares_of([0, 2])
+        array([0.4, 0.6])
+        """
+        found = np.array([self.weights[k] for k in clients])
+        return found / found.sum()
 
 
 OPTIONAL = ("judged", "personal", "sees", "sends")

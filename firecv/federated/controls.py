@@ -132,6 +132,9 @@ class LabelledLoss:
         with eval_mode(task.model), DifferentiableBatchNorm():
             predict = averaged(task, trained, holder.x)
             found = uphill(
-                lambda w: -functional.nll_loss(predict(w), y), sizes, strength=self.strength
+                lambda w: -functional.nll_loss(predict(w), y),
+                sizes,
+                strength=self.strength,
+                also_from=cohort.shares_of([upload.client for upload in uploads]),
             )
         return Weighed(found, None)

@@ -196,7 +196,8 @@ class Weighing:
                     parts = [_halved(reports[k]) for k in order]
                     return distance(parts, halved(task, x, rng=draws), sizes, **options)
                 trained = [tree_of(upload.content, "weights") for upload in uploads]
-                return information(task, trained, x, sizes, **options)
+                before = cohort.shares_of(order)
+                return information(task, trained, x, sizes, also_from=before, **options)
 
             weights = guarded(test, sizes, decide) if self.guarded else decide()
         return Weighed(weights, test)

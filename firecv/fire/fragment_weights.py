@@ -118,7 +118,7 @@ def fragment_weights(
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
-            return information(task, trained, x, sizes, **options)
+            return information(task, trained, x, sizes, also_from=None, **options)
 
         found = guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)

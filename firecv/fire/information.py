@@ -29,6 +29,8 @@ from firecv.tree import Tree
 TOLERANCE = 1e-6
 LEAST_RISE = 1e-8
 MOST_STEPS = 500
+LEAST_START = 1e-6
+"""Of a weight to start from, so that no fragment is out for good."""
 
 Predict = Callable[[Tensor], Tensor]
 """From weights of fragments, of shape (m,), to log-probabilities, of shape (n_V, n_classes)."""
@@ -41,6 +43,7 @@ def information(
     sizes: Sequence[int],
     *,
     strength: float = 2.0,
+    also_from: Vector | None = None,
 ) -> Vector:
     """Return the weights with which the averaged model is most informative about V.
 
@@ -59,6 +62,8 @@ def information(
         Samples of each fragment.
     strength
         How much information counts against staying at n/N; 0 gives n/N exactly.
+    also_from
+        Weights to start from beside n/N, such as those of the refresh before.
 
     Examples
     --------
@@ -80,7 +85,7 @@ def information(
         )
     with eval_mode(task.model), DifferentiableBatchNorm():
         predict = averaged(task, fragment_weights, x)
-        return most_informative(predict, sizes, strength=strength)
+        return most_informative(predict, sizes, strength=strength, also_from=also_from)
 
 
 def averaged(task: Task, fragment_weights: Sequence[Tree], x: Tensor) -> Predict:
@@ -109,14 +114,21 @@ def averaged(task: Task, fragment_weights: Sequence[Tree], x: Tensor) -> Predict
     return predict
 
 
-def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float = 2.0) -> Vector:
+def most_informative(
+    predict: Predict,
+    sizes: Sequence[int],
+    *,
+    strength: float = 2.0,
+    also_from: Vector | None = None,
+) -> Vector:
     """Return the w that maximises I_V(w) - KL(w || n/N) / strength, from n/N uphill.
 
     Mirror ascent in which the divergence is exact and information linearised; steps double after
     success and are halved until the value rises, so that no step lowers it. Stops when no entry
     of w * (gradient - mean gradient) exceeds 1e-6, when a step gains or promises no more than 1e-8
     (at a kink of a piecewise linear network the gradient does not vanish), or after 500 steps. The
-    objective may have several maxima; this is the one uphill of n/N.
+    objective may have several maxima; this is the one uphill of n/N, or of other weights if that
+    one is higher.
 
     Parameters
     ----------
@@ -126,12 +138,18 @@ def most_informative(predict: Predict, sizes: Sequence[int], *, strength: float 
         Samples of each fragment.
     strength
         How much information counts; 0 gives n/N exactly and `predict` is not called.
+    also_from
+        Weights to start from beside n/N.
     """
-    return uphill(lambda w: _information(predict(w)), sizes, strength=strength)
+    return uphill(lambda w: _information(predict(w)), sizes, strength=strength, also_from=also_from)
 
 
 def uphill(
-    value_of: Callable[[Tensor], Tensor], sizes: Sequence[int], *, strength: float
+    value_of: Callable[[Tensor], Tensor],
+    sizes: Sequence[int],
+    *,
+    strength: float,
+    also_from: Vector | None = None,
 ) -> Vector:
     """Return the w that maximises a value - KL(w || n/N) / strength, as `most_informative` does.
 
@@ -143,15 +161,28 @@ def uphill(
         Samples of each fragment.
     strength
         How much the value counts; 0 gives n/N exactly and `value_of` is not called.
+    also_from
+        Weights to start from beside n/N.
     """
     shares = proportions(sizes)
     check_strength(strength)
     if strength == 0 or len(shares) == 1:
         return shares
-    log_shares, rho, length = np.log(shares), 1 / strength, 1.0
-    log_w = log_shares
+    log_shares, rho = np.log(shares), 1 / strength
+    best, value = _climbed(value_of, log_shares, rho, log_shares)
+    if also_from is not None:
+        start = np.log(np.maximum(also_from, LEAST_START))
+        other, reached = _climbed(value_of, log_shares, rho, start - np.logaddexp.reduce(start))
+        best = other if reached > value else best
+    return np.exp(best)
+
+
+def _climbed(
+    value_of: Callable[[Tensor], Tensor], log_shares: Vector, rho: float, log_w: Vector
+) -> tuple[Vector, float]:
+    """Return the logarithm of the maximum uphill of given weights, and what is reached there."""
     found, gradient = _value(value_of, log_w)
-    value = found
+    value, length = found - rho * float(np.exp(log_w) @ (log_w - log_shares)), 1.0
     for _ in range(MOST_STEPS):
         w = np.exp(log_w)
         slope = gradient - rho * (log_w - log_shares)
@@ -163,7 +194,7 @@ def uphill(
             trial = trial - np.logaddexp.reduce(trial)
             hoped = float(np.exp(trial) @ slope)
             if hoped <= LEAST_RISE:
-                return np.exp(log_w)
+                return log_w, value
             found, new_gradient = _value(value_of, trial)
             new = found - rho * float(np.exp(trial) @ (trial - log_shares))
             if new >= value + 0.1 * hoped:
@@ -173,7 +204,7 @@ def uphill(
         log_w, value, gradient, length = trial, new, new_gradient, 2 * length
         if rise <= LEAST_RISE:
             break
-    return np.exp(log_w)
+    return log_w, value
 
 
 class _Mean(torch.autograd.Function):

@@ -5,13 +5,13 @@ import io
 import json
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from firecv import cli
-from firecv.errors import FirecvNotice
 from firecv.trained import load_trained
 from tests.trained.small import patients
 
@@ -125,9 +125,11 @@ def test_classes_with_commas_and_quotes_survive(run):
 
 def test_columns_nobody_knows_are_noticed(run, model):
     patients(5).assign(height=1).to_csv("new.csv", index=False)
-    with pytest.warns(FirecvNotice, match=r"new.csv has the column 'height'"):
-        code, out, _ = run("predict", "model", "new.csv")
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        code, out, err = run("predict", "model", "new.csv")
     assert code == 0 and len(rows(out)) == 6
+    assert err.startswith("firecv: new.csv has the column 'height'")
 
 
 MISTAKES = {

@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 from torch import nn
 
 from firecv.errors import DataError, StructureError
-from firecv.fire.information import information, most_informative
+from firecv.fire.information import information, most_informative, uphill
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
@@ -167,3 +167,30 @@ def test_bad_input_is_refused() -> None:
         information(task, [trees[0], {n: v * math.nan for n, v in trees[1].items()}], x, sizes)
     with pytest.raises(StructureError, match="different names"):
         information(task, [trees[0], {"2.bias": trees[1]["2.bias"]}], x, sizes)
+
+
+def two_hills(w: torch.Tensor) -> torch.Tensor:
+    """Return a value with a low maximum beside equal weights and a high one at the first vertex."""
+    return 0.3 * torch.exp(-40 * (w[0] - 0.4) ** 2) + 2 * torch.exp(-40 * (w[0] - 0.95) ** 2)
+
+
+def test_the_higher_of_two_maxima_is_taken_wherever_the_start() -> None:
+    near = uphill(two_hills, [1, 1], strength=2.0)
+    assert abs(near[0] - 0.42) < 0.05
+    for start in (np.array([0.9, 0.1]), np.array([1.0, 0.0])):
+        assert uphill(two_hills, [1, 1], strength=2.0, also_from=start)[0] > 0.85
+    # A start that ends lower changes nothing.
+    high = uphill(two_hills, [9, 1], strength=2.0)
+    again = uphill(two_hills, [9, 1], strength=2.0, also_from=np.array([0.3, 0.7]))
+    np.testing.assert_array_equal(again, high)
+    assert high[0] > 0.85
+
+
+def test_starting_from_the_weights_found_gives_them_again() -> None:
+    task, trees, x, sizes = world(4)
+    found = information(task, trees, x, sizes)
+    again = information(task, trees, x, sizes, also_from=found)
+    np.testing.assert_allclose(again, found, atol=2e-3)
+    assert slow_value(task, trees, x, sizes, again, 2.0) >= (
+        slow_value(task, trees, x, sizes, found, 2.0) - 1e-12
+    )

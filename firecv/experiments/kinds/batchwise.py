@@ -81,7 +81,6 @@ class Batchwise:
     structure: "Structure | None" = None
 
     kind: ClassVar[str] = "batchwise"
-    recipe: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check that the method can be trained batch by batch."""
@@ -95,6 +94,11 @@ class Batchwise:
                 f"carry is 'model', but the method {self.method!r} begins anew with every batch; "
                 f"use carry='fisher'"
             )
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        return 1
 
     @property
     def at_once(self) -> int:

@@ -45,7 +45,11 @@ class Diagnostics:
     protocol: ProtocolName = "clean"
 
     kind: ClassVar[str] = "diagnostics"
-    recipe: ClassVar[int] = 1
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        return 1
 
     @property
     def at_once(self) -> int:

@@ -60,12 +60,16 @@ class Federation:
     protocol: ProtocolName = "clean"
 
     kind: ClassVar[str] = "federation"
-    recipe: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check the protocol; `check` does the rest."""
         if self.protocol not in ("clean", "paper"):
             raise DataError(f"protocol is {self.protocol!r}; expected 'clean' or 'paper'")
+
+    @property
+    def recipe(self) -> int:
+        """2 since weights are searched from those of the refresh before too."""
+        return 2 if self.method.weigh in ("information", "loss") else 1
 
     @property
     def at_once(self) -> int:

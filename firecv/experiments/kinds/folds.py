@@ -57,7 +57,6 @@ class Folds:
     n_epochs: int = 1500
 
     kind: ClassVar[str] = "folds"
-    recipe: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -68,6 +67,11 @@ class Folds:
             raise DataError(f"protocol is {self.protocol!r}; expected 'clean' or 'paper'")
         check_stacked(self.method)
         _ = self.treatment  # which checks what else can be told without the method
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        return 1
 
     @property
     def treatment(self) -> Treatment:

@@ -75,7 +75,11 @@ class Rotated:
     fragments: Literal["angle", "iid"] = "iid"
 
     kind: ClassVar[str] = "rotated"
-    recipe: ClassVar[int] = 1
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        return 1
 
     @property
     def at_once(self) -> int:

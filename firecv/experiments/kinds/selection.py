@@ -55,7 +55,6 @@ class SelectionBias:
     n_epochs: int = 1500
 
     kind: ClassVar[str] = "selection"
-    recipe: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -65,6 +64,11 @@ class SelectionBias:
         _ = Selection(target=self.target), self.treatment  # which check what they can
         if self.method != "onestep":
             check_stacked(self.method)
+
+    @property
+    def recipe(self) -> int:
+        """Raised whenever the same settings come to mean something else."""
+        return 1
 
     @property
     def treatment(self) -> Treatment:
