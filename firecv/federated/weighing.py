@@ -18,6 +18,7 @@ from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
+from firecv.fire.class_spread import MOST_SPREAD, class_spread
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
@@ -30,6 +31,7 @@ from firecv.fire.weigh import (
     halved,
     information,
     mixture,
+    proportions,
     shift_test,
     sketch_rows,
 )
@@ -98,7 +100,8 @@ class Weighing:
     every
         Rounds from one refresh to the next; the first round has one.
     guarded
-        Whether weights stay n/N unless the shift test rejects.
+        Whether weights stay n/N unless the shift test rejects and, for "information", clients do
+        not seem to differ in classes.
     at_most
         Samples of a client that are sketched.
     n_numbers
@@ -196,6 +199,8 @@ class Weighing:
                     parts = [_halved(reports[k]) for k in order]
                     return distance(parts, halved(task, x, rng=draws), sizes, **options)
                 trained = [tree_of(upload.content, "weights") for upload in uploads]
+                if self.guarded and class_spread(task, trained, x, sizes) > MOST_SPREAD:
+                    return proportions(sizes)
                 before = cohort.shares_of(order)
                 return information(task, trained, x, sizes, also_from=before, **options)
 

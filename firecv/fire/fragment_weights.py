@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from firecv.errors import FirecvError
+from firecv.fire.class_spread import MOST_SPREAD, class_spread
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -20,6 +21,7 @@ from firecv.fire.weigh import (
     halved,
     information,
     mixture,
+    proportions,
     shift_test,
     sketch_rows,
     summarise,
@@ -118,6 +120,8 @@ def fragment_weights(
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
+            if class_spread(task, trained, x, sizes) > MOST_SPREAD:
+                return proportions(sizes)
             return information(task, trained, x, sizes, also_from=None, **options)
 
         found = guarded(test, sizes, decide)

@@ -68,8 +68,8 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """2 since weights are searched from those of the refresh before too."""
-        return 2 if self.method.weigh in ("information", "loss") else 1
+        """Raised when weights had two starts, and again when label skew came to be looked for."""
+        return {"information": 3, "loss": 2}.get(self.method.weigh or "", 1)
 
     @property
     def at_once(self) -> int:
