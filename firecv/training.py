@@ -8,7 +8,6 @@ an epoch.
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -212,8 +211,7 @@ def holding(task: Task, weights: Tree) -> Generator[Tree]:
     weights
         All parameters and floating-point buffers, as `Task.weights` returns them.
     """
-    found = chain(task.model.named_parameters(), task.model.named_buffers())
-    state = {name: value for name, value in found if value.is_floating_point()}
+    state = task.state()
     check_match(state, weights)
     kept = [(value, value.data, value.grad) for value in state.values()]
     try:
@@ -343,7 +341,7 @@ def _epoch(data: Batch, size: int, rng: torch.Generator, loss_of: Objective, ste
     total = 0.0
     whole = size >= len(x)  # nothing to shuffle
     order = torch.arange(len(x)) if whole else torch.randperm(len(x), generator=rng)
-    for rows in order.split(size):
+    for rows in (order,) if whole else order.split(size):
         rows = rows.to(x.device)
         batch = (x, y) if whole else (x[rows], y[rows])
         step.optimiser.zero_grad()

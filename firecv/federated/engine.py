@@ -22,7 +22,7 @@ from firecv.federated.secure.checks import (
 )
 from firecv.federated.secure.settings import Secure
 from firecv.federated.uploads import Rule, Upload, Uploads
-from firecv.federated.weighing import Weighed, standing, weighing_of
+from firecv.federated.weighing import ASKED, Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.seeding import derive
@@ -254,6 +254,8 @@ class _Exchange:
 
         def counted(client: int) -> Bundle:
             sent = payload(client)
+            if phase in ("report", "sketch"):
+                sent = {**sent, ASKED: float(len(clients))}
             self.bytes_down += n_bytes(sent)
             return sent
 

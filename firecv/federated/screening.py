@@ -93,11 +93,8 @@ def norm(part: Tree) -> float:
     >>> norm({"a": torch.tensor([3.0]), "b": torch.tensor([4])})
     5.0
     """
-    squares = [
-        float(torch.linalg.vector_norm(v if v.is_floating_point() else v.double())) ** 2
-        for v in part.values()
-    ]
-    return math.sqrt(sum(squares))
+    wide = (v if v.dtype in (torch.float32, torch.float64) else v.double() for v in part.values())
+    return math.sqrt(sum(float(flat.dot(flat)) for flat in map(torch.flatten, wide)))
 
 
 def size_of(part: Tree | float) -> float:

@@ -8,7 +8,7 @@ mean over clients, so this goes with any algorithm.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, get_args
+from typing import Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import torch
@@ -42,7 +42,11 @@ from firecv.regimes import require
 from firecv.seeding import derive
 from firecv.training import holding
 
-SKETCH_SEED = 0
+SKETCH_SEED: Final = 0
+ASKED: Final = "asked"
+"""What is sent beside the server's state where reports are asked for: how many clients are."""
+IN_ALL: Final = 1024
+LEAST: Final = 8
 Layers = Literal["all", "first", "last"]
 
 
@@ -103,7 +107,9 @@ class Weighing:
         Whether weights stay n/N unless the shift test rejects and, for "information", clients do
         not seem to differ in classes.
     at_most
-        Samples of a client that are sketched.
+        Samples of a client that are sketched. With "information" the sketches serve the shift test
+        alone, for which those of all clients count together, so that fewer of each are enough:
+        `IN_ALL` over the clients asked, no less than `LEAST` of each.
     n_numbers
         Numbers of the sketch per layer.
     layers
@@ -140,6 +146,18 @@ class Weighing:
         """
         return (number - 1) % self.every == 0
 
+    def n_sketched(self, n_asked: int) -> int:
+        """Return how many samples a client sketches where so many are asked.
+
+        Examples
+        --------
+        >>> Weighing().n_sketched(2), Weighing().n_sketched(10), Weighing("mixture").n_sketched(10)
+        (512, 102, 512)
+        """
+        if self.rule != "information":
+            return self.at_most
+        return min(self.at_most, max(LEAST, IN_ALL // n_asked))
+
     def client_report(
         self, task: Task, server: Bundle, client: Client, rng: torch.Generator
     ) -> Bundle:
@@ -147,7 +165,7 @@ class Weighing:
         x, draws = client.data[0], _numpy(rng)
         weights = tree_of(server, "weights")
         with holding(task, weights), eval_mode(task.model):
-            rows = self._sketched(task, x, draws, self.at_most)
+            rows = self._sketched(task, x, draws, self.n_sketched(int(number_of(server, ASKED, 1))))
             report: Bundle = {"sketch": SketchSummary.of_rows(rows, len(x)).to_tree()}
             if self.rule == "distance":
                 part = x[torch.from_numpy(draws.permutation(len(x))[: self.at_most]).to(x.device)]

@@ -31,6 +31,8 @@ LEAST_RISE = 1e-8
 MOST_STEPS = 500
 LEAST_START = 1e-6
 """Of a weight to start from, so that no fragment is out for good."""
+SAME = 1e-4
+"""Weights that differ less are one place to start from."""
 
 Predict = Callable[[Tensor], Tensor]
 """From weights of fragments, of shape (m,), to log-probabilities, of shape (n_V, n_classes)."""
@@ -170,7 +172,7 @@ def uphill(
         return shares
     log_shares, rho = np.log(shares), 1 / strength
     best, value = _climbed(value_of, log_shares, rho, log_shares)
-    if also_from is not None:
+    if also_from is not None and not np.allclose(also_from, shares, rtol=0, atol=SAME):
         start = np.log(np.maximum(also_from, LEAST_START))
         other, reached = _climbed(value_of, log_shares, rho, start - np.logaddexp.reduce(start))
         best = other if reached > value else best

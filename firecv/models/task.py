@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from typing import final
+from typing import NamedTuple, final
 
 from torch import Tensor, nn
 from torch.func import functional_call  # pyright: ignore[reportUnknownVariableType]
@@ -58,20 +58,23 @@ class Task:
                 "none; call requires_grad_() on those to train"
             )
         self.model, self.trainable = model, chosen
+        # Where tensors are: walking through the model costs more than a small client's batch.
+        buffers = [name for name, _ in model.named_buffers()]
+        self._places = [_Place.of(model, name) for name in (*parameters, *buffers)]
 
     def parameters(self) -> Tree:
         """Return the trainable parameters themselves, by name."""
-        named = dict(self.model.named_parameters())
+        named = {place.name: place.tensor for place in self._places}
         return {name: named[name] for name in self.trainable}
+
+    def state(self) -> Tree:
+        """Return all parameters and floating-point buffers themselves, by name."""
+        found = ((place.name, place.tensor) for place in self._places)
+        return {name: value for name, value in found if value.is_floating_point()}
 
     def weights(self) -> Tree:
         """Return a copy of all parameters and floating-point buffers."""
-        state = dict(self.model.named_parameters()) | dict(self.model.named_buffers())
-        return {
-            name: value.detach().clone()
-            for name, value in state.items()
-            if value.is_floating_point()
-        }
+        return {name: value.detach().clone() for name, value in self.state().items()}
 
     def keep_trainable(self, weights: Tree) -> Tree:
         """Return the trainable entries of `weights`."""
@@ -95,6 +98,23 @@ class Task:
         """Return the mean cross-entropy of a labelled batch."""
         x, y = batch
         return nn.functional.cross_entropy(self.scores(x, weights), y)
+
+
+class _Place(NamedTuple):
+    """Where a tensor is: a module, and the tensor's own name there."""
+
+    name: str
+    module: nn.Module
+    own: str
+
+    @classmethod
+    def of(cls, model: nn.Module, name: str) -> "_Place":
+        path, _, own = name.rpartition(".")
+        return cls(name, model.get_submodule(path), own)
+
+    @property
+    def tensor(self) -> Tensor:
+        return getattr(self.module, self.own)
 
 
 def batches(x: Tensor, y: Tensor | None = None, size: int = 256) -> Iterator[tuple[Tensor, ...]]:

@@ -36,6 +36,9 @@ class QuadraticTask:
     def parameters(self):
         return {"t": self.model.t}
 
+    def state(self):
+        return self.parameters()
+
     def weights(self):
         return {"t": self.model.t.detach().clone()}
 

@@ -9,7 +9,7 @@ from firecv.federated import Client, Cohort
 from firecv.federated.algorithms import FedAvg, Fire
 from firecv.federated.bundles import n_bytes
 from firecv.federated.uploads import Upload
-from firecv.federated.weighing import Weighing, standing, weighing_of
+from firecv.federated.weighing import ASKED, IN_ALL, LEAST, Weighing, standing, weighing_of
 from firecv.fire.validation import as_validation
 from firecv.fire.weigh import SketchSummary
 from firecv.models import Task, mlp
@@ -93,6 +93,24 @@ def test_at_most_so_many_samples_are_sketched():
     report = Weighing("mixture", at_most=50).client_report(model, server, some, torch.Generator())
     summary = SketchSummary.from_tree(report["sketch"])
     assert (summary.n, summary.used) == (300, 50)
+
+
+@pytest.mark.parametrize(
+    ("rule", "n_asked", "n_used"),
+    [
+        ("information", 1, 300),
+        ("information", 10, IN_ALL // 10),
+        ("information", 10_000, LEAST),
+        ("mixture", 10, 300),
+        ("distance", 10, 300),
+    ],
+)
+def test_for_the_test_alone_clients_sketch_fewer_samples_the_more_they_are(rule, n_asked, n_used):
+    model, some = task(), client(300, 0)
+    server = {"weights": model.weights(), ASKED: float(n_asked)}
+    report = Weighing(rule).client_report(model, server, some, torch.Generator())
+    summary = SketchSummary.from_tree(report["sketch"])
+    assert (summary.n, summary.used) == (300, n_used)
 
 
 def test_a_report_is_taken_at_the_weights_sent_out_and_leaves_the_model_alone():

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from firecv.fire.class_spread import ENOUGH, MOST_SPREAD, class_spread
+from firecv.fire.class_spread import ENOUGH, MOST_FRAGMENTS, MOST_SPREAD, class_spread
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
 from firecv.training import Training, train_from
@@ -44,6 +44,16 @@ def test_more_samples_than_enough_are_left_out() -> None:
     assert class_spread(task, [tree, other], x, [1, 1]) == (
         class_spread(task, [tree, other], x[:ENOUGH], [1, 1])
     )
+
+
+def test_of_many_fragments_some_are_looked_at_evenly() -> None:
+    task, rng = Task(nn.Linear(2, 2)), derive_torch(3, "spread")
+    trees = [
+        {n: torch.randn(v.shape, generator=rng) for n, v in task.weights().items()}
+        for _ in range(2 * MOST_FRAGMENTS - 1)
+    ]
+    x, sizes = torch.randn(20, 2, generator=rng), list(range(1, len(trees) + 1))
+    assert class_spread(task, trees, x, sizes) == class_spread(task, trees[::2], x, sizes[::2])
 
 
 @pytest.mark.parametrize(("skewed", "above"), [(False, False), (True, True)])

@@ -1,5 +1,8 @@
 """A task: trainable names, weights, loss, batches."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -24,6 +27,17 @@ def test_weights_are_parameters_and_floating_point_buffers() -> None:
     assert {"1.running_mean", "1.running_var", "0.weight"} <= task.weights().keys()
     assert "1.num_batches_tracked" not in task.weights()
     assert task.keep_trainable(task.weights()).keys() == set(task.trainable)
+
+
+def test_the_state_is_the_models_own_also_after_a_change_of_type_and_in_a_copy() -> None:
+    task = Task(model())
+    task.model.double()  # gives the model new buffers
+    own = dict(task.model.named_parameters()) | dict(task.model.named_buffers())
+    assert all(value is own[name] for name, value in task.state().items())
+    assert len(task.state()) == len(own) - 1  # a count of batches is a whole number
+    for other in (copy.deepcopy(task), pickle.loads(pickle.dumps(task))):
+        assert other.state()["0.weight"] is other.model[0].weight
+        assert other.state()["0.weight"] is not task.model[0].weight
 
 
 def test_given_weights_are_used_and_the_models_stay() -> None:

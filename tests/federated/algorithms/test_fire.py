@@ -176,17 +176,17 @@ def test_with_v_on_the_server_no_sample_of_it_is_sent(form):
     fire = Fire(form, local=LOCAL)
     task = make_task()
     fleet = LocalFleet(fire, task, make_clients(), seed=0)
-    sent, ask = [], fleet.ask
+    sent, ask, fleet_size = [], fleet.ask, len(fleet.sizes)
 
     def spy(phase, number, clients, payload):
         return ask(phase, number, clients, lambda k: sent.append(payload(k)) or sent[-1])
 
     fleet.ask = spy
     list(rounds(Plan(fire, task, as_validation(V)), fleet, 3))
-    allowed = {"weights", "round", "labelled", "information"}
+    allowed = {"weights", "round", "labelled", "information", "asked"}
     params = {n: v.shape for n, v in task.weights().items()}
     for content in sent:
-        assert content.keys() <= allowed
+        assert content.keys() <= allowed and content.get("asked", fleet_size) == fleet_size
         for name in content.keys() & {"weights", "information"}:
             assert {n: v.shape for n, v in content[name].items()} == params
         rows = {value for row in V[0].tolist() for value in row}
