@@ -7,6 +7,7 @@ from firecv.fire.forms import misalignment, mixed_trace
 from firecv.fire.validation import Validation
 from firecv.fisher import Diagonal, differentiable_diagonal, differentiable_trace
 from firecv.fisher.capture import Pass
+from firecv.fisher.differentiable import exact_squares
 from firecv.fisher.laws import Law, n_pulls, pulls
 from firecv.fisher.layers.contract import LayerGradients
 from firecv.fisher.stream import full_precision
@@ -28,11 +29,14 @@ def trace_term(done: Pass, y: Tensor, drawn: Drawn, validation: Validation, mix:
 def align_term(done: Pass, y: Tensor, drawn: Drawn, validation: Validation) -> Tensor:
     """Return the sum of squares of F_B - F_V, F_V being frozen if V itself is not at hand."""
     law = validation.law  # the same on both sides, or misfit would count as shift
-    passes = [Diagonal.from_layers(layers).entries for layers in _live(done, y, law)]
-    fragment = passes[0]
-    for entries in passes[1:]:
-        fragment = tree.add(fragment, entries)
-    fragment = tree.scale(fragment, 1 / len(y))
+    if (found := exact_squares(done.task, done.x, law, done.weights)) is not None:
+        fragment = found.diagonal()
+    else:
+        passes = [Diagonal.from_layers(layers).entries for layers in _live(done, y, law)]
+        fragment = passes[0]
+        for entries in passes[1:]:
+            fragment = tree.add(fragment, entries)
+        fragment = tree.scale(fragment, 1 / len(y))
     if validation.fisher is not None:
         return misalignment([fragment], validation.fisher.diagonal())
     assert drawn is not None

@@ -3,7 +3,8 @@
 For the forms of FIRE that are penalties: `trace` and `align`. The backward pass to the layers'
 outputs is itself recorded, so a second backward pass gives the penalty's gradient. No per-sample
 gradient of a linear layer is formed; convolutions take the cheaper of products between
-positions and per-sample gradients.
+positions and per-sample gradients. For plain perceptrons and the exact law the backward pass is
+written out, all classes at once.
 """
 
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from firecv.fisher.capture import plan_of
 from firecv.fisher.diagonal import Diagonal
 from firecv.fisher.laws import Law, n_pulls, pulls
 from firecv.fisher.layers.contract import LayerGradients
+from firecv.fisher.perceptron import LayerSquares
 from firecv.fisher.stream import full_precision
 from firecv.models import Task
 from firecv.tree import Tree
@@ -69,6 +71,12 @@ def differentiable_trace(
     >>> loss = torch.nn.functional.cross_entropy(live.scores, y) + 0.1 * live.trace
     >>> loss.backward()  # the gradient of loss and penalty, one forward pass
     """
+    if (found := exact_squares(task, x, law, weights)) is not None:
+        norms = [
+            (layer.inputs.square().sum(1) + (bias is not None)) @ layer.squared.sum(1)
+            for _, bias, layer in found.layers
+        ]
+        return LiveTrace(torch.stack(norms).sum() / len(x), found.scores)
     passes, scores = _live(task, x, y, law, rng, weights)
     norms = [layer.norms().sum() for layers in passes for layer in layers]
     return LiveTrace(torch.stack(norms).sum() / len(x), scores)
@@ -105,12 +113,58 @@ def differentiable_diagonal(
     >>> live.diagonal["weight"].requires_grad
     True
     """
+    if (found := exact_squares(task, x, law, weights)) is not None:
+        return LiveDiagonal(found.diagonal(), found.scores)
     passes, scores = _live(task, x, y, law, rng, weights)
     diagonals = [Diagonal.from_layers(layers).entries for layers in passes]
     total = diagonals[0]
     for entries in diagonals[1:]:
         total = tree.add(total, entries)
     return LiveDiagonal(tree.scale(total, 1 / len(x)), scores)
+
+
+class ExactSquares(NamedTuple):
+    """Scores, and inputs and E_y[delta^2] of every layer with the names of its parameters."""
+
+    scores: Tensor
+    layers: list[tuple[str, str | None, LayerSquares]]
+
+    def diagonal(self) -> Tree:
+        """Return the diagonal of F."""
+        n, entries = len(self.scores), dict[str, Tensor]()
+        with full_precision(self.scores):
+            for weight, bias, (inputs, squared) in self.layers:
+                entries[weight] = squared.T @ inputs.square() / n
+                if bias is not None:
+                    entries[bias] = squared.sum(0) / n
+        return entries
+
+
+def exact_squares(
+    task: Task, x: Tensor, law: Law, weights: Tree | None = None
+) -> ExactSquares | None:
+    """Return what traces and diagonals of the exact law are made of; None if it is not this easy.
+
+    Parameters
+    ----------
+    task
+        The model; it is easy for plain perceptrons, in whichever mode.
+    x
+        Samples.
+    law
+        Law of the label.
+    weights
+        Weights to use instead of the model's own; gradients flow into them.
+    """
+    perceptron = plan_of(task).perceptron
+    if law != "exact" or perceptron is None or not len(x) or not perceptron.applies(x):
+        return None
+    _check_live(task, weights)
+    with full_precision(x):
+        scores, squares = perceptron.exact_squares(x, weights)
+    checks.check_finite_scores(scores, task, x, weights)
+    names = [(weight, bias) for _, weight, bias in perceptron.layers]
+    return ExactSquares(scores, [(*n, s) for n, s in zip(names, squares, strict=True)])
 
 
 def _live(
@@ -128,11 +182,7 @@ def _live(
     x, y = checks.unpack((x,) if y is None else (x, y))
     if not x.shape[0]:
         raise DataError("the batch is empty; give at least one sample")
-    frozen = sorted(n for n in task.trainable if weights and not weights[n].requires_grad)
-    if frozen:
-        raise DataError(
-            f"weights {frozen} do not require a gradient; call requires_grad_() on them"
-        )
+    _check_live(task, weights)
     done = plan.run(task, x, weights)
     checks.check_scores(done.scores, x.shape[0])
     if y is not None and law == "empirical":
@@ -143,3 +193,11 @@ def _live(
     with full_precision(x):
         passes = [done.backward(done.scores, p, share, differentiable=True) for p in found]
     return [each.layers for each in passes], done.scores
+
+
+def _check_live(task: Task, weights: Tree | None) -> None:
+    frozen = sorted(n for n in task.trainable if weights and not weights[n].requires_grad)
+    if frozen:
+        raise DataError(
+            f"weights {frozen} do not require a gradient; call requires_grad_() on them"
+        )

@@ -1,5 +1,7 @@
 """Notes the layers of forward passes that the user runs, so that none has to be run again."""
 
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -32,6 +34,8 @@ class Watch:
     >>> watch.take().scores is scores
     True
     """
+
+    only_looks: ClassVar[bool] = True
 
     def __init__(self, task: Task) -> None:
         self._task, self.plan = task, plan_of(task)
