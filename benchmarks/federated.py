@@ -49,7 +49,7 @@ LEFT_OUT = {"1000x60": "flower: left out, a round would take as long as ten of 1
 FIRE_CASES = ("10x600", "100x60")
 MEMORY_CASES = ("100x60", "1000x60")
 MEMORY_TURNS = 5
-FIRE_ROUNDS, FIRE_TURNS = 10, 3
+FIRE_ROUNDS, FIRE_TURNS = 10, 9
 """Two refreshes are in as many rounds; what they cost repeats with every five."""
 QUICK_DIVISOR = 5
 FORMS: dict[str, Fire] = {

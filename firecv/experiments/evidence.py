@@ -45,7 +45,7 @@ SECTIONS = (
     Section(
         "Rotated images",
         "One model on all fragments, trained beside a labelled or unlabelled V.",
-        ("rotated",),
+        ("rotated", "rotated-cnn"),
         ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "V pooled"),
     ),
     Section(
@@ -56,7 +56,7 @@ SECTIONS = (
     ),
     Section(
         "Folds",
-        "27 tables in repeated cross-validation.",
+        "Twenty tables in five folds, a hundred times.",
         ("folds-forms",),
         ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "L2", "V pooled"),
     ),
