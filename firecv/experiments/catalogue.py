@@ -30,6 +30,7 @@ TABLES: dict[str, Declared] = {
     "forms-images": forms.images_table,
     "forms-size": forms.size_table,
     "weigh": weigh.table,
+    "weigh-other": weigh.other_table,
     "weigh-size": weigh.size_table,
     "weigh-settings": weigh.settings_table,
     "weigh-rounds": weigh.rounds_table,

@@ -33,7 +33,7 @@ SECTIONS = (
     Section(
         "Weighing clients",
         "The server knows V's inputs and nothing else; V never moves.",
-        ("weigh", "weigh-size", "weigh-settings"),
+        ("weigh", "weigh-other", "weigh-size", "weigh-settings"),
         ("FIRE weigh", "input means", "labelled loss"),
     ),
     Section(
