@@ -180,9 +180,13 @@ def _no_fisher(name: str, part: Tree | float, weights: Tree | float) -> str | No
 
 def _diagonal(sent: Tree, weights: Tree) -> Tree | None:
     """Return the diagonal of a Fisher as it was sent, of whichever structure it is."""
+    try:
+        arrays = unpacked(sent)
+    except FirecvError:
+        return None
     for structure in STRUCTURES.values():
         try:
-            found = structure.from_tree(unpacked(sent)).diagonal()
+            found = structure.from_tree(arrays).diagonal()
         except (FirecvError, KeyError, RuntimeError, ValueError, IndexError, TypeError):
             continue
         if found and all(

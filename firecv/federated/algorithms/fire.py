@@ -150,10 +150,10 @@ class Fire:
             if local is not None:
                 upload["fisher"] = packed(local.to_tree(), self.compression, draws)
         if "information" in server:
-            memory = {**memory, "information": server["information"]}
+            memory = {**memory, "information": unpacked(tree_of(server, "information"))}
         known = None
         if "information" in memory and self._keeps_fisher:
-            known = self._fisher(unpacked(tree_of(memory, "information")))
+            known = self._fisher(tree_of(memory, "information"))
         if self.form == "weigh" or self.strength == 0:
             trained = train_from(task, weights, client.data, self.local, rng).weights
         else:
