@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 
 from firecv.data.arrays import Arrays, Rows, duplicates
 from firecv.data.even import Fragments, check_enough, check_whole, numbered
+from firecv.data.grouped import grouped_folds
 from firecv.errors import DataError
 from firecv.seeding import derive
 
@@ -37,7 +38,7 @@ class Folds:
 
 
 def folds(arrays: Arrays, rng: np.random.Generator, settings: Folds) -> Fragments:
-    """Return stratified folds by scikit-learn's splitters; one fold is the whole.
+    """Return stratified folds; one fold is the whole.
 
     Examples
     --------
@@ -111,11 +112,10 @@ def _plain(arrays: Arrays, rng: np.random.Generator, n: int) -> list[Rows]:
 
 def _grouped(arrays: Arrays, first: Rows, rng: np.random.Generator, n: int) -> Fragments:
     """Return stratified folds with equal inputs in one fold."""
-    # Renaming the groups at random shuffles them; scikit-learn's own shuffling of groups lost the
-    # stratification in some of the versions we allow.
+    # Renaming the groups at random shuffles them.
     groups = rng.permutation(len(first))[first]
-    found = StratifiedGroupKFold(n).split(arrays.y, arrays.y, groups)
-    return numbered("fold", (rows for _, rows in found))
+    found = grouped_folds(arrays.y, groups, n)
+    return numbered("fold", (np.flatnonzero(found == fold) for fold in range(n)))
 
 
 def _check_classes(arrays: Arrays, n: int) -> None:

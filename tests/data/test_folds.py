@@ -90,15 +90,10 @@ def test_one_class_cannot_be_stratified_but_an_absent_one_does_not_matter():
 
 
 def test_a_fold_left_empty_by_large_groups_is_refused(monkeypatch):
-    class OneFoldGetsAll:
-        def __init__(self, n):
-            self.n = n
+    def one_gets_all(y, groups, n):
+        return np.zeros(len(y), np.intp)
 
-        def split(self, x, y, groups):
-            yield None, np.arange(len(y))
-            yield from [(None, np.array([], np.intp))] * (self.n - 1)
-
-    monkeypatch.setattr("firecv.data.folds.StratifiedGroupKFold", OneFoldGetsAll)
+    monkeypatch.setattr("firecv.data.folds.grouped_folds", one_gets_all)
     with pytest.raises(DataError, match="fold 2, fold 3 of 3 would be empty"):
         folds(make(90, n_distinct=60), derive(0), Folds(3))
 
