@@ -8,7 +8,8 @@ mean over clients, so this goes with any algorithm.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, NamedTuple, Protocol, get_args
+from functools import partial
+from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
 import torch
@@ -18,7 +19,7 @@ from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
-from firecv.fire.class_spread import MOST_SPREAD, class_spread
+from firecv.fire.cautious import cautious
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
@@ -31,7 +32,6 @@ from firecv.fire.weigh import (
     halved,
     information,
     mixture,
-    proportions,
     shift_test,
     sketch_rows,
 )
@@ -104,8 +104,8 @@ class Weighing:
     every
         Rounds from one refresh to the next; the first round has one.
     guarded
-        Whether weights stay n/N unless the shift test rejects and, for "information", clients do
-        not seem to differ in classes.
+        Whether weights stay n/N unless the shift test rejects and, for "information" where clients
+        seem to differ in classes, unless the rule "mixture" agrees.
     at_most
         Samples of a client that are sketched. With "information" the sketches serve the shift test
         alone, for which those of all clients count together, so that fewer of each are enough:
@@ -210,17 +210,20 @@ class Weighing:
             test = shift_test(rows, summaries)
 
             def decide() -> Vector:
-                options = {} if self.strength is None else {"strength": self.strength}
+                options: dict[str, Any] = {}
+                if self.strength is not None:
+                    options["strength"] = self.strength
                 if self.rule == "mixture":
                     return mixture(rows, summaries, **options)
                 if self.rule == "distance":
                     parts = [_halved(reports[k]) for k in order]
                     return distance(parts, halved(task, x, rng=draws), sizes, **options)
                 trained = [tree_of(upload.content, "weights") for upload in uploads]
-                if self.guarded and class_spread(task, trained, x, sizes) > MOST_SPREAD:
-                    return proportions(sizes)
-                before = cohort.shares_of(order)
-                return information(task, trained, x, sizes, also_from=before, **options)
+                options["also_from"] = cohort.shares_of(order)
+                if not self.guarded:
+                    return information(task, trained, x, sizes, **options)
+                nearest = partial(mixture, rows, summaries)
+                return cautious(task, trained, x, sizes, nearest, **options)
 
             weights = guarded(test, sizes, decide) if self.guarded else decide()
         return Weighed(weights, test)

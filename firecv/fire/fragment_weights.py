@@ -8,10 +8,10 @@ as each fragment alone would have trained it on.
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from firecv.errors import FirecvError
-from firecv.fire.class_spread import MOST_SPREAD, class_spread
+from firecv.fire.cautious import cautious
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -19,9 +19,7 @@ from firecv.fire.weigh import (
     distance,
     guarded,
     halved,
-    information,
     mixture,
-    proportions,
     shift_test,
     sketch_rows,
     summarise,
@@ -109,7 +107,7 @@ def fragment_weights(
         test = shift_test(rows, summaries)
 
         def decide() -> Vector:
-            options = {} if strength is None else {"strength": strength}
+            options: dict[str, Any] = {} if strength is None else {"strength": strength}
             if rule == "mixture":
                 return mixture(rows, summaries, **options)
             if rule == "distance":
@@ -120,9 +118,7 @@ def fragment_weights(
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
-            if class_spread(task, trained, x, sizes) > MOST_SPREAD:
-                return proportions(sizes)
-            return information(task, trained, x, sizes, also_from=None, **options)
+            return cautious(task, trained, x, sizes, lambda: mixture(rows, summaries), **options)
 
         found = guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)

@@ -143,7 +143,7 @@ def most_informative(
     also_from
         Weights to start from beside n/N.
     """
-    return uphill(lambda w: _information(predict(w)), sizes, strength=strength, also_from=also_from)
+    return uphill(lambda w: informative(predict(w)), sizes, strength=strength, also_from=also_from)
 
 
 def uphill(
@@ -246,8 +246,15 @@ def _value(value_of: Callable[[Tensor], Tensor], log_w: Vector) -> tuple[float, 
     return value.item(), gradient.numpy()
 
 
-def _information(log_p: Tensor) -> Tensor:
-    """Return I_V of log-probabilities of shape (n_V, n_classes)."""
+def informative(log_p: Tensor) -> Tensor:
+    """Return I_V of log-probabilities of shape (n_V, n_classes), from 0 to the log of n_classes.
+
+    Examples
+    --------
+    >>> sure_of_different_classes = torch.tensor([[1.0, 1e-9], [1e-9, 1.0]]).log()
+    >>> round(float(informative(sure_of_different_classes)), 3)
+    0.693
+    """
     if not bool(log_p.isfinite().all()):
         raise DataError(
             "predictions of the averaged model on the validation set are not finite; a "

@@ -68,8 +68,8 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, with the look for label skew, and with fewer sketches."""
-        return {"information": 4, "loss": 3}.get(self.method.weigh or "", 1)
+        """Raised with two starts, label skew looked for, fewer sketches, a second opinion."""
+        return {"information": 5, "loss": 3}.get(self.method.weigh or "", 1)
 
     @property
     def at_once(self) -> int:

@@ -6,7 +6,8 @@ Covariate shift, a few clients being like V:
   180 Beta(6, 2) degrees.
 - *nuisance*: the same, and V, the test set and the clients least like V have a bright patch in a
   corner: what is most visible in the inputs points to the wrong clients.
-- *bandsandskew*: *bands*, and clients differ in their classes too (Dirichlet 0.5).
+- *bandsandskew*, *nuisanceandskew*: the same two, and clients differ in their classes too
+  (Dirichlet 0.5).
 - *bandsandlabelshift*: *bands*, and V and the test set have few samples of some classes.
 - *noise*: more noise the higher a client's number, V and the test set with much of it.
 - *corruption*: each client has a corruption of ten, V and the test set two of them.
@@ -31,7 +32,13 @@ from firecv.errors import DataError
 from firecv.federated.worlds.alike import alike, flipped, garbage, labelshift, mildskew, skew
 from firecv.federated.worlds.disturbed import corruption, noise
 from firecv.federated.worlds.parts import Sizes, World
-from firecv.federated.worlds.turned import bands, bandsandlabelshift, bandsandskew, nuisance
+from firecv.federated.worlds.turned import (
+    bands,
+    bandsandlabelshift,
+    bandsandskew,
+    nuisance,
+    nuisanceandskew,
+)
 from firecv.federated.worlds.writers import writers
 
 __all__ = ["SHIFTED", "WORLDS", "World", "world"]
@@ -40,6 +47,7 @@ WORLDS: dict[str, Callable[[Arrays, Sizes, np.random.Generator], World]] = {
     "bands": bands,
     "nuisance": nuisance,
     "bandsandskew": bandsandskew,
+    "nuisanceandskew": nuisanceandskew,
     "bandsandlabelshift": bandsandlabelshift,
     "noise": noise,
     "corruption": corruption,
@@ -55,6 +63,7 @@ SHIFTED = (
     "bands",
     "nuisance",
     "bandsandskew",
+    "nuisanceandskew",
     "bandsandlabelshift",
     "noise",
     "corruption",

@@ -38,8 +38,13 @@ def nuisance(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
 def bandsandskew(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
     """Return *bands* whose clients also differ in their classes, by Dirichlet 0.5."""
     train, rest = drawn(images, sizes, rng)
-    cut = dirichlet(train, rng, Dirichlet(n=sizes.n_clients, alpha=0.5))
-    return _turned([train.take(rows) for rows in cut.values()], rest, sizes, rng)
+    return _turned(_skewed(train, sizes, rng), rest, sizes, rng)
+
+
+def nuisanceandskew(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
+    """Return *nuisance* whose clients also differ in their classes, by Dirichlet 0.5."""
+    train, rest = drawn(images, sizes, rng)
+    return _turned(_skewed(train, sizes, rng), rest, sizes, rng, has_patch=True)
 
 
 def bandsandlabelshift(images: Arrays, sizes: Sizes, rng: np.random.Generator) -> World:
@@ -47,6 +52,11 @@ def bandsandlabelshift(images: Arrays, sizes: Sizes, rng: np.random.Generator) -
     train, rest = drawn(images, replace(sizes, n_test=SPARE * sizes.n_rest), rng)
     rest = unbalanced(rest, sizes, rng)
     return _turned(pieces(train, sizes.n_clients), rest, sizes, rng)
+
+
+def _skewed(train: Arrays, sizes: Sizes, rng: np.random.Generator) -> list[Arrays]:
+    cut = dirichlet(train, rng, Dirichlet(n=sizes.n_clients, alpha=0.5))
+    return [train.take(rows) for rows in cut.values()]
 
 
 def _turned(

@@ -1,0 +1,65 @@
+"""What is done where fragments differ in classes, and where they do not."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from firecv.fire.cautious import LEAST_GAIN, cautious
+from firecv.fire.class_spread import MOST_SPREAD, class_spread
+from firecv.fire.information import averaged, information, informative
+from firecv.models import Task
+
+SIZES = [30, 10, 20]
+X = torch.tensor([[-1.0], [-0.5], [0.5], [1.0]])
+
+
+def task() -> Task:
+    return Task(nn.Linear(1, 2))
+
+
+def model(slope: float, bias: float = 0.0) -> dict[str, torch.Tensor]:
+    return {
+        "weight": torch.tensor([[-slope], [slope]]),
+        "bias": torch.tensor([-bias, bias]),
+    }
+
+
+ALIKE = [model(3.0), model(1.0), model(0.0)]
+SKEWED = [model(9.0), model(0.0, 9.0), model(0.0, -9.0)]
+"""One model tells the classes apart, two are each sure of one class."""
+
+
+def never() -> np.ndarray:
+    raise AssertionError("the mixture is asked for")
+
+
+def test_where_fragments_do_not_differ_in_classes_information_decides() -> None:
+    assert class_spread(task(), ALIKE, X, SIZES) <= MOST_SPREAD
+    found = cautious(task(), ALIKE, X, SIZES, never, strength=5.0)
+    np.testing.assert_array_equal(found, information(task(), ALIKE, X, SIZES, strength=5.0))
+
+
+@pytest.mark.parametrize(
+    ("proposed", "taken"),
+    [
+        ([0.98, 0.01, 0.01], True),  # towards the model that tells the classes apart
+        ([0.0, 1.0, 0.0], False),  # towards one that is sure of one class
+        ([0.52, 0.16, 0.32], False),  # hardly anything is gained
+    ],
+)
+def test_where_they_do_the_mixture_is_taken_if_much_is_gained(proposed, taken) -> None:
+    assert class_spread(task(), SKEWED, X, SIZES) > MOST_SPREAD
+    proposed, shares = np.array(proposed), np.array(SIZES) / sum(SIZES)
+    found = cautious(task(), SKEWED, X, SIZES, lambda: proposed)
+    np.testing.assert_array_equal(found, proposed if taken else shares)
+    predict = averaged(task(), SKEWED, X)
+    gain = informative(predict(torch.from_numpy(proposed))) - informative(
+        predict(torch.from_numpy(shares))
+    )
+    assert (float(gain) >= LEAST_GAIN * np.log(2)) == taken
+
+
+def test_strength_zero_is_the_fragments_shares() -> None:
+    found = cautious(task(), SKEWED, X, SIZES, never, strength=0.0)
+    np.testing.assert_array_equal(found, np.array(SIZES) / sum(SIZES))
