@@ -40,6 +40,8 @@ STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 LEVELS = ((2, 4), (2, 5), (2, 6))
+N_SEEDS_IMAGES = 12
+"""Of as many cells as are tested none could differ with ten."""
 SIZES = (25, 50, 100, 200, 500, 1000, 2000)
 NOTES = (
     "Every form at every strength of a grid: nothing is chosen, and no column is the best of some.",
@@ -87,7 +89,7 @@ def tables_table(protocol: ProtocolName) -> Table:
 def images_table(protocol: ProtocolName) -> Table:
     """Return rotated images at three levels."""
     cells = tuple(
-        Cell(f"({a}, {b})", column, _rotated(a, b, of, protocol), of[1], 10)
+        Cell(f"({a}, {b})", column, _rotated(a, b, of, protocol), of[1], N_SEEDS_IMAGES)
         for a, b in LEVELS
         for column, of in columns("images").items()
     )
@@ -103,7 +105,7 @@ def size_table(protocol: ProtocolName) -> Table:
             column,
             replace(_rotated(a, b, of, protocol), n_validation=n),
             of[1],
-            10,
+            N_SEEDS_IMAGES,
         )
         for a, b in (LEVELS[0], LEVELS[-1])
         for n in SIZES

@@ -29,8 +29,8 @@ def test_tables_expand(name, protocol):
     assert all(note.endswith(".") for note in found.notes)
 
 
-def test_a_test_has_the_ten_seeds_it_needs():
-    assert {cell.n_seeds for cell in table("clean").cells} == {10}
+def test_a_test_has_the_seeds_it_needs():
+    assert {cell.n_seeds for cell in table("clean").cells} == {12}
 
 
 def test_networks_differ_between_the_tables():
