@@ -29,8 +29,8 @@ def grouped_folds(y: ArrayLike, groups: ArrayLike, n: int) -> Rows:
 
     Examples
     --------
-    >>> grouped_folds([0, 0, 1, 1, 0, 0, 1, 1], [0, 0, 0, 0, 1, 2, 3, 3], 2)
-    array([1, 1, 1, 1, 0, 0, 0, 0])
+    >>> grouped_folds([0, 0, 0, 0, 1, 1, 1, 1], [1, 1, 2, 2, 3, 3, 4, 4], 2)
+    array([0, 0, 1, 1, 0, 0, 1, 1])
     """
     _, classes, sizes = np.unique(y, return_inverse=True, return_counts=True)
     names, group_of = np.unique(groups, return_inverse=True)

@@ -56,6 +56,7 @@ def test_solution_is_that_of_a_generic_solver(bound, slack, shift):
 @settings(max_examples=60, deadline=None)
 @example(12, 1, 1, 0.0, 0.5, 1.01, 0.1, 3)  # a corrector taken in full goes round in circles here
 @example(2, 5, 2, 3.7392426579050433, 0.99, 1.01, 1.0, 4)
+@example(54, 8, 1, 0.0, 0.0, 1.01, 10.0, 5)  # one weight makes up for what all others miss
 @given(
     st.integers(2, 60),
     st.integers(1, 20),
@@ -78,7 +79,8 @@ def test_residual_is_met_as_a_projected_step_sees_it(n, m, k, shift, slack, boun
     assert found.kkt_residual <= 1e-7
     assert (w >= 0).all() and (w <= bound).all()
     assert abs(w.sum() - n) <= n * slack + 1e-8 * n
-    assert missed(kernel, kappa, w, bound, slack) <= 2e-7 * n**0.5
+    # Every weight may be off by the residual, and the last one, to keep the sum, by that of all.
+    assert missed(kernel, kappa, w, bound, slack) <= 2e-7 * n
 
 
 def test_weights_of_one_are_kept_where_they_solve_it():
