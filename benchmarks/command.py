@@ -32,6 +32,12 @@ class Bar(NamedTuple):
     is_least: bool = False
     """Whether more is better; otherwise the value must be at most the limit."""
 
+    def is_met(self, value: float) -> bool:
+        """Return whether a value keeps to the limit, to a thousandth of it."""
+        if self.is_least:
+            return value >= self.limit * (1 - 1e-3)
+        return value <= self.limit * (1 + 1e-3)
+
 
 class Benchmark(NamedTuple):
     """All there is to say about a benchmark."""
@@ -84,9 +90,7 @@ def bar_table(bars: Iterable[Bar], rows: Iterable[Row]) -> str:
     lines: list[list[str]] = []
     for bar in bars:
         value = values.get((bar.case, "firecv", bar.metric, bar.threads))
-        shown = None if value is None else float(short(value))  # what is printed is what counts
-        met = shown is not None and (shown >= bar.limit if bar.is_least else shown <= bar.limit)
-        verdict = "not measured" if value is None else "met" if met else "MISSED"
+        verdict = "not measured" if value is None else "met" if bar.is_met(value) else "MISSED"
         text = f"{bar.metric}, {bar.case}, threads: {bar.threads}"
         limit = f"{'at least' if bar.is_least else 'at most'} {short(bar.limit)}"
         lines.append([text, limit, "-" if value is None else short(value), verdict])

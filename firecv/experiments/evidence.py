@@ -34,7 +34,7 @@ SECTIONS = (
         "Weighing clients",
         "The server knows V's inputs and nothing else; V never moves.",
         ("weigh", "weigh-other", "weigh-size", "weigh-settings"),
-        ("FIRE weigh", "input means", "labelled loss"),
+        ("FIRE weigh",),
     ),
     Section(
         "Forms, regimes and strengths",
@@ -46,7 +46,7 @@ SECTIONS = (
         "Rotated images",
         "One model on all fragments, trained beside a labelled or unlabelled V.",
         ("rotated", "rotated-cnn"),
-        ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "V pooled"),
+        ("FIRE (paper)", "FIRE trace", "FIRE align", "FIRE trace, unlabelled", "FIRE weigh"),
     ),
     Section(
         "Tables under selection bias",
