@@ -2,8 +2,8 @@
 
 At a refresh every client reports a sketch of the Fisher of its data at the weights sent out; the
 server, which holds V and shows it to nobody, tests whether V differs from the pooled clients, and
-if so chooses their weights by one of three rules. Labels of V are not used. The weights enter every
-mean over clients, so this goes with any algorithm.
+chooses their weights by one of three rules, as far as the test lets it. Labels of V are not used.
+The weights enter every mean over clients, so this goes with any algorithm.
 """
 
 from collections.abc import Mapping, Sequence
@@ -98,14 +98,14 @@ class Weighing:
     Attributes
     ----------
     rule
-        "information", "mixture" or "distance"; it decides once the shift test has rejected.
+        "information", "mixture" or "distance".
     strength
         Of the rule; None for its own default.
     every
         Rounds from one refresh to the next; the first round has one.
     guarded
-        Whether weights stay n/N unless the shift test rejects and, for "information" where clients
-        seem to differ in classes, unless the rule "mixture" agrees.
+        Whether "mixture" and "distance" decide only once the shift test has rejected, and whether
+        "information" heeds it, and classes that differ, as `firecv.fire.cautious` says.
     at_most
         Samples of a client that are sketched. With "information" the sketches serve the shift test
         alone, for which those of all clients count together, so that fewer of each are enough:
@@ -223,9 +223,10 @@ class Weighing:
                 if not self.guarded:
                     return information(task, trained, x, sizes, **options)
                 nearest = partial(mixture, rows, summaries)
-                return cautious(task, trained, x, sizes, nearest, **options)
+                return cautious(task, trained, x, sizes, test, nearest, **options)
 
-            weights = guarded(test, sizes, decide) if self.guarded else decide()
+            is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
+            weights = guarded(test, sizes, decide) if is_guarded else decide()
         return Weighed(weights, test)
 
     def _sketched(

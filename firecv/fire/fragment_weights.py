@@ -8,6 +8,7 @@ as each fragment alone would have trained it on.
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 from firecv.errors import FirecvError
@@ -75,7 +76,8 @@ def fragment_weights(
     validation
         What is seen of V; its inputs are needed, labels are not used.
     rule
-        What decides once the shift test has rejected.
+        "mixture" and "distance" decide once the shift test has rejected, "information" as far as
+        the test lets it (`firecv.fire.cautious`).
     strength
         Of the rule; None for its own default.
     settings
@@ -118,9 +120,10 @@ def fragment_weights(
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
-            return cautious(task, trained, x, sizes, lambda: mixture(rows, summaries), **options)
+            nearest = partial(mixture, rows, summaries)
+            return cautious(task, trained, x, sizes, test, nearest, **options)
 
-        found = guarded(test, sizes, decide)
+        found = decide() if rule == "information" else guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)
 
 

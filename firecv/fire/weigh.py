@@ -1,12 +1,14 @@
 """Form `weigh`: which fragments to listen to, decided with V's help and without its labels.
 
-The weight of fragment i is n_i / N, unless the shift test finds V to differ from the pooled
-fragments; then a rule decides, `information` being the recommended one::
+The weight of fragment i is n_i / N, unless V differs from the pooled fragments; then a rule
+decides. The recommended one, `information`, acts the more the surer the shift test is::
 
     test = shift_test(validation_rows, summaries)
-    weights = guarded(test, sizes, lambda: information(task, fragment_weights, x, sizes))
+    nearest = partial(mixture, validation_rows, summaries)
+    weights = cautious(task, fragment_weights, x, sizes, test, nearest)
 
-Weights sum to one and enter every mean that is taken over the fragments.
+The others act once it has rejected: `guarded(test, sizes, nearest)`. Weights sum to one and enter
+every mean that is taken over the fragments.
 """
 
 from collections.abc import Callable, Sequence

@@ -68,8 +68,10 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, label skew looked for, fewer sketches, a second opinion."""
-        return {"information": 5, "loss": 3}.get(self.method.weigh or "", 1)
+        """Raised with two starts, label skew, fewer sketches, a second opinion, doubt by degrees."""
+        if self.method.weigh == "information":
+            return 5 if self.method.guarded is False else 6
+        return 3 if self.method.weigh == "loss" else 1
 
     @property
     def at_once(self) -> int:

@@ -11,12 +11,15 @@ RELATIVE: dict[Network, dict[str, float]] = {
     "cnn": {"fire-paper": 3.5, "fire-trace": 5, "fire-align": 4, "onestep": 4, "dann": 2},
 }
 """How many times as much other methods take; about as much as plain training if not named."""
-CHOOSING = 21
-"""How many times as much EIWERM and L2 take when they choose by cross-validation."""
+N_CANDIDATES = 5
+"""What EIWERM and L2 choose from by cross-validation."""
 
 
-def cost(method: str, strength: float | None, network: Network, n_passes: int) -> float:
+def cost(
+    method: str, strength: float | None, network: Network, n_passes: int, n_folds: int = 5
+) -> float:
     """Return CPU seconds of a training, from how often a sample is passed through the network."""
     chooses = strength is None and method in ("eiwerm", "l2")
-    factor = CHOOSING if chooses else RELATIVE[network].get(method, 1.2)
+    choosing = 1.2 + N_CANDIDATES * (n_folds - 1)  # each training leaves one fold out
+    factor = choosing if chooses else RELATIVE[network].get(method, 1.2)
     return factor * SECONDS[network] * n_passes

@@ -34,6 +34,11 @@ WITH_STRENGTH: dict[str, Callable[[float], Rival]] = {
     "dan": DAN,
 }
 """Rivals that have a strength: the penalty or the exponent, which is then not chosen."""
+CHOOSING: dict[str, Callable[[int], Rival]] = {
+    "l2": lambda n_folds: L2(n_folds=n_folds),
+    "eiwerm": lambda n_folds: EIWERM(n_folds=n_folds),
+}
+"""Rivals that choose their strength by cross-validation unless it is given."""
 
 
 class Labelled(NamedTuple):
@@ -106,6 +111,7 @@ def classifier(
     seed: int,
     carry: Carry = "model",
     structure: Structure | None = None,
+    n_folds: int | None = None,
 ) -> FIREClassifier | RivalClassifier:
     """Return a method's estimator: Adam with rate 0.001 and batches of 128.
 
@@ -124,6 +130,8 @@ def classifier(
     structure
         Of its Fisher; by default "fire-paper" has the rank 50 that the paper gives for images, and
         other forms of FIRE have a diagonal one.
+    n_folds
+        Of the cross-validation by which EIWERM and L2 choose; None for their own number.
     """
     model = make_classifier(
         method,
@@ -135,7 +143,11 @@ def classifier(
     if isinstance(model, FIREClassifier):
         default = "lowrank" if method == "fire-paper" else "diagonal"
         return model.set_params(strength=strength, structure=structure or default, carry=carry)
-    return model if strength is None else model.set_params(method=WITH_STRENGTH[method](strength))
+    if strength is not None:
+        return model.set_params(method=WITH_STRENGTH[method](strength))
+    if n_folds is not None:
+        return model.set_params(method=CHOOSING[method](n_folds))
+    return model
 
 
 def shown(

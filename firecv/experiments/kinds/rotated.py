@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar, Literal
 
+from firecv.errors import DataError
 from firecv.experiments.kinds.datasets import why_missing
 from firecv.experiments.kinds.image_costs import Network, cost
 from firecv.experiments.spec import Columns, ProtocolName, in_columns
@@ -50,6 +51,8 @@ class Rotated:
         "clean" scores T, "paper" V itself.
     fragments
         How training images are cut: at random ("iid"), or by their angles from small to large.
+    n_folds
+        Of the cross-validation by which EIWERM and L2 choose; None for their own five.
 
     Examples
     --------
@@ -73,6 +76,7 @@ class Rotated:
     n_epochs: int = 20
     protocol: ProtocolName = "clean"
     fragments: Literal["angle", "iid"] = "iid"
+    n_folds: int | None = None
 
     kind: ClassVar[str] = "rotated"
 
@@ -89,7 +93,8 @@ class Rotated:
     @property
     def cost(self) -> float:
         """CPU seconds per seed, from what was measured once."""
-        return 1 + cost(self.method, self.strength, self.network, self.n_epochs * self.n_train)
+        n_passes = self.n_epochs * self.n_train
+        return 1 + cost(self.method, self.strength, self.network, n_passes, self.n_folds or 5)
 
     def missing(self) -> str:
         """Return why it cannot be run here, or ""."""
@@ -97,9 +102,11 @@ class Rotated:
 
     def check(self) -> None:
         """Raise `DataError` unless the method can be given just this of V."""
-        from firecv.experiments.kinds.images import check_method
+        from firecv.experiments.kinds.images import CHOOSING, check_method
 
         check_method(self.method, self.regime, self.strength)
+        if self.n_folds is not None and (self.method not in CHOOSING or self.strength is not None):
+            raise DataError(f"{self.method} chooses nothing by cross-validation; leave n_folds out")
 
     def measure(self, seeds: Sequence[int]) -> Columns:
         """Return scores, one for every seed.
@@ -129,6 +136,7 @@ class Rotated:
             shape=image_shape(split.train),
             n_epochs=self.n_epochs,
             seed=seed,
+            n_folds=self.n_folds,
         )
         is_cut = self.method == "fire"
         numbers = cut(u, self.n_fragments, self.fragments, seed) if is_cut else None

@@ -4,19 +4,16 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from firecv.data.arrays import Rows, duplicates
 from firecv.data.selection import Selection, select
-from firecv.errors import DataError, NumericalError
+from firecv.errors import DataError
 from firecv.experiments.kinds.stacks import Encoded, Trial, build_stack, encoded
 from firecv.experiments.spec import ProtocolName
-from firecv.models import Task, table_mlp
-from firecv.rivals import OneStep, Target
-from firecv.seeding import derive, derive_torch
-from firecv.stacked import Stack
-from firecv.training import Training
+from firecv.rivals.onestep_stacked import fit_onestep_stack
+from firecv.seeding import derive
+from firecv.stacked import predict_stack
 
 SHARE_OF_V = 0.25
 """Of the target, in the protocol "clean"."""
@@ -44,10 +41,10 @@ def selection_trial(
     return Trial(train, validation, test, seed, place=0)
 
 
-def one_at_a_time(
+def onestep_probabilities(
     table: Encoded, trials: Sequence[Trial], n_epochs: int
-) -> list[NDArray[np.floating]]:
-    """Return the probabilities of networks that One-step trains, which no stack can.
+) -> NDArray[np.floating]:
+    """Return the class probabilities, at the distinct rows, of networks that One-step trains.
 
     Parameters
     ----------
@@ -56,11 +53,9 @@ def one_at_a_time(
     n_epochs
         Full-batch steps.
     """
-    stack, places = build_stack(table, trials), table.distinct.places
-    return [
-        _onestep(stack, model, places[trial.train], places[trial.validation], trial, n_epochs)
-        for model, trial in enumerate(trials)
-    ]
+    stack = build_stack(table, trials)
+    weights = fit_onestep_stack(stack, [trial.seed for trial in trials], n_epochs=n_epochs)
+    return predict_stack(weights, stack.x, stack.mean, stack.scale)
 
 
 def _parted(rows: Rows, groups: Rows, rng: np.random.Generator) -> tuple[Rows, Rows]:
@@ -73,20 +68,3 @@ def _parted(rows: Rows, groups: Rows, rng: np.random.Generator) -> tuple[Rows, R
     if not is_first.any():
         raise DataError("all rows of the target are equal; give a table whose rows differ")
     return rows[is_first], rows[~is_first]
-
-
-def _onestep(
-    stack: Stack, model: int, train: Rows, validation: Rows, trial: Trial, n_epochs: int
-) -> NDArray[np.floating]:
-    assert stack.mean is not None and stack.scale is not None
-    n_classes = len(stack.initial["2.bias"][model])
-    task = Task(table_mlp(stack.x.shape[1], n_classes, derive_torch(trial.seed, "weights", 0)))
-    x = torch.from_numpy((stack.x - stack.mean[model]) / stack.scale[model]).float()
-    y = torch.from_numpy(stack.y.astype(np.int64))
-    settings = Training(n_epochs=n_epochs, batch_size=None)
-    try:
-        OneStep().fit(task, (x[train], y[train]), Target(x[validation]), settings, trial.seed)
-    except NumericalError:
-        return np.full((len(x), n_classes), np.nan)
-    with torch.no_grad():
-        return task.scores(x).softmax(1).numpy()

@@ -4,15 +4,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 
 from firecv.data.arrays import duplicates
-from firecv.errors import DataError, NumericalError
+from firecv.errors import DataError
 from firecv.experiments.kinds import selection_trials as module
 from firecv.experiments.kinds.selection import SelectionBias
 from firecv.experiments.kinds.stacks import encoded, probabilities
 from firecv.experiments.kinds.treatment import Treatment
+from firecv.models import Task, table_mlp
 from firecv.models.scores import SCORES
-from firecv.rivals import OneStep
+from firecv.rivals import OneStep, Target
+from firecv.seeding import derive_torch
+from firecv.training import Training
 
 TABLE = "breast_cancer"  # carried by scikit-learn: always at hand, 569 rows
 ERM = SelectionBias(TABLE, "erm", "none", n_epochs=4)
@@ -95,11 +99,11 @@ def test_parts_of_real_duplicates_stay_together(monkeypatch):
 
 
 def test_onestep_starts_from_the_same_weights_as_the_stack(monkeypatch):
-    monkeypatch.setattr(OneStep, "fit", lambda *given, **others: None)
+    monkeypatch.setattr(module, "fit_onestep_stack", lambda stack, *given, **others: stack.initial)
     trials, table = [selection_trial(ERM, seed) for seed in (0, 1)], encoded(TABLE)
     monkeypatch.setattr("firecv.experiments.kinds.stacks.train_stack", lambda s, _: _Untrained(s))
     stacked = probabilities(table, trials, Treatment("erm", "none", None, 1))
-    np.testing.assert_allclose(module.one_at_a_time(table, trials, 1), stacked, atol=1e-5)
+    np.testing.assert_array_equal(module.onestep_probabilities(table, trials, 1), stacked)
 
 
 class _Untrained:
@@ -107,11 +111,25 @@ class _Untrained:
         self.weights = stack.initial
 
 
-def test_onestep_that_diverges_has_no_scores(monkeypatch):
-    def diverge(*given, **others):
-        raise NumericalError("the loss became nan")
+def test_onestep_trains_each_network_with_its_own_seed():
+    trials, table = [selection_trial(ERM, seed) for seed in (3, 8)], encoded(TABLE)
+    x, y = table.distinct.x[table.distinct.places], torch.from_numpy(table.arrays.y.astype(int))
+    stacked = module.onestep_probabilities(table, trials, 20)
+    for trial, found in zip(trials, stacked, strict=True):
+        mean, scale = x[trial.train].mean(0), x[trial.train].std(0)  # all columns are numeric
+        z = torch.from_numpy((x - mean) / scale).float()
+        task = Task(table_mlp(z.shape[1], 2, derive_torch(trial.seed, "weights", 0)))
+        data, target = (z[trial.train], y[trial.train]), Target(z[trial.validation])
+        OneStep().fit(task, data, target, Training(20, None), trial.seed)
+        wanted = task.scores(z).softmax(1).detach().numpy()
+        np.testing.assert_allclose(found[table.distinct.places], wanted, atol=1e-4)
 
-    monkeypatch.setattr(OneStep, "fit", diverge)
+
+def test_onestep_that_diverges_has_no_scores(monkeypatch):
+    def diverge(stack, *given, **others):
+        return {name: value * np.nan for name, value in stack.initial.items()}
+
+    monkeypatch.setattr(module, "fit_onestep_stack", diverge)
     assert np.isnan(setting("onestep").measure([0])["accuracy"]).all()
 
 
@@ -131,6 +149,6 @@ def test_bad_settings_are_refused(changes, words):
 
 
 def test_methods_of_many_networks_take_fewer_seeds_at_once():
-    assert [setting(m).at_once for m in ("erm", "l2", "onestep", "riwerm")] == [100, 25, 25, 100]
+    assert [setting(m).at_once for m in ("erm", "l2", "onestep", "riwerm")] == [100, 25, 100, 100]
     assert setting("onestep").cost > 0 and setting("l2").cost > ERM.cost
     assert ERM.missing() == ""

@@ -25,8 +25,8 @@ def test_both_targets_are_shown():
 
 
 def test_it_expands():
-    # Seven columns of one run, and three of four runs of 25 seeds.
-    assert len(expand(table("clean").cells)) == 10 * (7 + 3 * 4)
+    # Eight columns of one run, and two of four runs of 25 seeds.
+    assert len(expand(table("clean").cells)) == 10 * (8 + 2 * 4)
 
 
 @pytest.mark.parametrize("column", COLUMNS)
