@@ -44,7 +44,6 @@ bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(DRIFT_INS
 	$(BIN)/python benchmarks/data.py
 	$(BIN)/python benchmarks/shift_test.py
 	$(BIN)/python benchmarks/ratios.py
-	$(BIN)/python benchmarks/weigh.py
 	$(BIN)/python benchmarks/federated.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/diagnose.py

@@ -33,6 +33,7 @@ TABLES: dict[str, Declared] = {
     "weigh-other": weigh.other_table,
     "weigh-size": weigh.size_table,
     "weigh-settings": weigh.settings_table,
+    "weigh-algorithms": weigh.algorithms_table,
     "weigh-rounds": weigh.rounds_table,
     "weigh-weights": weigh.weights_table,
 }

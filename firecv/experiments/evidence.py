@@ -33,8 +33,14 @@ SECTIONS = (
     Section(
         "Weighing clients",
         "The server knows V's inputs and nothing else; V never moves.",
-        ("weigh", "weigh-other", "weigh-size", "weigh-settings"),
+        ("weigh", "weigh-other", "weigh-size", "weigh-settings", "weigh-algorithms"),
         ("FIRE weigh",),
+    ),
+    Section(
+        "Federated algorithms",
+        "The paper's federated rivals, FIRE as printed, and clients weighed.",
+        ("federated",),
+        ("FIRE", "FIRE weigh"),
     ),
     Section(
         "Forms, regimes and strengths",
@@ -76,11 +82,12 @@ def render_evidence(holdings: Holdings) -> str:
         parts += ["", f"## {section.heading}", "", section.words]
         for name in section.tables:
             summary = summary_of(catalogue.table(name), holdings)
-            said = statements(summary, section.about)
-            if said:
-                parts += ["", *(f"- {line}" for line in said), "", markdown(summary).rstrip()]
-            else:
-                parts += ["", f"Too little of the table `{name}` has been run to compare anything."]
+            if not summary.values:
+                parts += ["", f"Nothing of the table `{name}` has been run yet."]
+                continue
+            if said := statements(summary, section.about):
+                parts += ["", *(f"- {line}" for line in said)]
+            parts += ["", markdown(summary).rstrip()]
     return "\n".join([*parts, ""])
 
 

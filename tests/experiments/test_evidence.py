@@ -28,4 +28,4 @@ def test_the_page_has_all_sections_even_without_results():
     page = render_evidence(Holdings([]))
     for section in SECTIONS:
         assert f"## {section.heading}" in page
-    assert "Too little of the table `weigh` has been run" in page
+    assert "Nothing of the table `weigh` has been run yet" in page

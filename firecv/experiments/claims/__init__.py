@@ -82,21 +82,30 @@ def render_claims(evidences: Sequence[Evidence]) -> str:
     """
     parts = ["# The paper's claims", "", INTRODUCTION]
     for evidence in evidences:
-        decided = [(claim, claim.test(evidence)) for claim in claims(evidence)]
-        parts += ["", f"## Protocol {evidence.protocol}", ""]
-        parts += ["| claim | published | verdict | ours | beside it |", "|---|---|---|---|---|"]
-        for claim, verdict in decided:
-            figure = "" if isnan(claim.figure) else f"{claim.figure:g} {claim.unit}"
-            cells = (claim.name, figure, verdict.outcome, verdict.figure, verdict.beside)
-            parts.append(f"| {' | '.join(cells)} |")
-        for claim, verdict in decided:
-            words = (getdoc(claim.rule) or "").partition("\n\n")[2].replace("\n", " ")
-            parts += ["", f"**{claim.name}** ({claim.where}). {claim.sentence} {verdict.why}"]
-            parts += ["", f"*Rule:* {words}"]
+        parts += ["", f"## Protocol {evidence.protocol}", "", *_verdicts(evidence)]
     said = [f"- {a}: {b}; but {n.note}" for (a, b), n in published("contradictions").items()]
     traps = [f"- {d.title}: {t}" for d in DATASETS.values() for t in d.traps if "FIRE paper" in t]
     parts += ["", "## Contradictions in the paper", "", *said]
     return "\n".join([*parts, "", "## Data behind the folds", "", *traps, ""])
+
+
+def _verdicts(evidence: Evidence) -> list[str]:
+    """Return a table of the claims that are decided, each in words, and what the others wait for."""
+    tested = [(claim, claim.test(evidence)) for claim in claims(evidence)]
+    decided = [(c, verdict) for c, verdict in tested if verdict.outcome != "not computed yet"]
+    waiting = [f"{c.name} ({v.why[:-1]})" for c, v in tested if (c, v) not in decided]
+    parts = ["| claim | published | verdict | ours | beside it |", "|---|---|---|---|---|"]
+    for claim, verdict in decided:
+        figure = "" if isnan(claim.figure) else f"{claim.figure:g} {claim.unit}"
+        cells = (claim.name, figure, verdict.outcome, verdict.figure, verdict.beside)
+        parts.append(f"| {' | '.join(cells)} |")
+    for claim, verdict in decided:
+        words = (getdoc(claim.rule) or "").partition("\n\n")[2].replace("\n", " ")
+        parts += ["", f"**{claim.name}** ({claim.where}). {claim.sentence} {verdict.why}"]
+        parts += ["", f"*Rule:* {words}"]
+    if waiting:
+        parts += ["", f"Not computed yet: {'; '.join(waiting)}."]
+    return parts
 
 
 def _rows(table: str, stand_ins: Iterable[str] = ()) -> tuple[Row, ...]:

@@ -166,8 +166,54 @@ def settings_table(protocol: ProtocolName) -> Table:
     return _table("weigh-settings", "Accuracy as one setting is changed", protocol, tuple(cells))
 
 
-ROUNDS = range(1, 13)
 WATCHED = ("bands", "nuisance", "skew")
+ALONGSIDE = {
+    "FedProx": FederatedMethod("fedprox"),
+    "MOON": FederatedMethod("moon"),
+    "SCAFFOLD": FederatedMethod("scaffold", rate=0.1),
+    "FedDyn": FederatedMethod("feddyn", rate=0.1),
+}
+"""Algorithms whose clients are weighed too; the last two have no momentum."""
+ACTING = {
+    f"FIRE {form}": FederatedMethod("fire", "labelled_summary", form=form)
+    for form in ("precondition", "quadratic", "align")
+}
+"""Forms that act on local training, with the Fisher of a labelled V from the server."""
+ALGORITHM_NOTES = (
+    "Each algorithm alone, and with clients weighed by FIRE's rule information.",
+    "FIRE precondition, quadratic and align act on local training, at their default strengths, with "
+    "the Fisher of a labelled V that the server sends every 5 rounds.",
+    "SCAFFOLD and FedDyn: SGD without momentum at rate 0.1. Their sums over clients begin anew "
+    "whenever weights change, here in every round.",
+)
+
+
+def algorithms_table(protocol: ProtocolName) -> Table:
+    """Return what weighing does for other algorithms, and what FIRE's other forms do."""
+    methods = {name: COLUMNS[name] for name in (BASE, OURS)}
+    for name, method in ALONGSIDE.items():
+        weighed = replace(method, regime="summary", weigh="information")
+        methods |= {name: method, f"{name}, weighed": weighed}
+    methods |= ACTING
+    cells = tuple(
+        Cell(
+            world,
+            column,
+            replace(setting(world, BASE, protocol), method=method),
+            method.regime,
+            N_SEEDS_BESIDE,
+        )
+        for world in (*WATCHED, "iid")
+        for column, method in methods.items()
+    )
+    title = (
+        "Accuracy of other algorithms, alone and with clients weighed, and of FIRE's other forms"
+    )
+    notes = (*ALGORITHM_NOTES, *NOTES)
+    return Table("weigh-algorithms", title, protocol, cells, rival=BASE, notes=notes)
+
+
+ROUNDS = range(1, 13)
 
 
 def rounds_table(protocol: ProtocolName) -> Table:

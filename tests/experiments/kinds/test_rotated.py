@@ -196,3 +196,19 @@ def test_a_regime_that_a_method_cannot_use_is_refused():
 def test_fashion_mnist_is_as_hard_as_measured_before():
     setting = Rotated("fashion_mnist", 2, 4, "erm", "none")
     assert 0.5 < setting.measure([0])["accuracy"][0] < 0.64
+
+
+@pytest.mark.parametrize("method", ["eiwerm", "l2"])
+def test_folds_of_a_choice_reach_the_method(monkeypatch, method):
+    folds = []
+    original = images.CHOOSING[method]
+    monkeypatch.setitem(images.CHOOSING, method, lambda n: folds.append(n) or original(n))
+    fewer, own = of(method, n_folds=2), of(method)
+    fewer.measure([0])
+    assert folds == [2] and fewer.cost < own.cost
+
+
+@pytest.mark.parametrize(("method", "strength"), [("erm", None), ("l2", 0.1)])
+def test_folds_where_nothing_is_chosen_are_refused(method, strength):
+    with pytest.raises(DataError, match="leave n_folds out"):
+        of(method, strength=strength, n_folds=2).measure([0])
