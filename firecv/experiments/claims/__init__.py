@@ -90,7 +90,7 @@ def render_claims(evidences: Sequence[Evidence]) -> str:
 
 
 def _verdicts(evidence: Evidence) -> list[str]:
-    """Return a table of the claims that are decided, each in words, and what the others wait for."""
+    """Return a table of the decided claims, each in words, and what the others wait for."""
     tested = [(claim, claim.test(evidence)) for claim in claims(evidence)]
     decided = [(c, verdict) for c, verdict in tested if verdict.outcome != "not computed yet"]
     waiting = [f"{c.name} ({v.why[:-1]})" for c, v in tested if (c, v) not in decided]

@@ -8,6 +8,7 @@ from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
 from firecv.federated.controls import LabelledLoss, MatchedMeans
 from firecv.federated.weighing import Layers, Weigher, Weighing
+from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.forms import Form
 from firecv.fire.fragment_weights import Rule
 from firecv.training import Training
@@ -36,9 +37,9 @@ def algorithm(method: FederatedMethod, n_rounds: int, n_epochs: int, batch_size:
 
 
 def _base(method: FederatedMethod, n_rounds: int, local: Training) -> Algorithm:
-    if method.is_pooled or (method.name == "fire" and method.form is None):
+    if method.is_pooled or (method.is_fire and method.form is None):
         return FedAvg(local)
-    if method.name == "fire":
+    if method.is_fire:
         shared = method.regime in ("labelled", "unlabelled")
         return Fire(
             cast(Form, method.form),
@@ -46,6 +47,7 @@ def _base(method: FederatedMethod, n_rounds: int, local: Training) -> Algorithm:
             validation="shared" if shared else "server",
             fisher_on="client" if method.regime == "none" else "mix",
             every=method.every or 5,
+            accumulation=PAPER if method.name == "fire-paper" else Accumulation(),
             local=local,
         )
     settings: dict[str, Any] = {"local": local}

@@ -7,7 +7,7 @@ from firecv.regimes import Regime, require
 
 CONTROLS = ("inputs", "activations", "loss")
 """Ways to weigh clients that FIRE's are held against."""
-COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0, "fire": 2.0}
+COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0}
 """CPU time in units of FedAvg's, roughly."""
 
 
@@ -18,8 +18,8 @@ class FederatedMethod:
     Attributes
     ----------
     name
-        A key of `firecv.federated.algorithms.ALGORITHMS`, or "pooled": FedAvg whose clients also
-        train on V.
+        A key of `firecv.federated.algorithms.ALGORITHMS`; "fire-paper", which is FIRE with Fishers
+        accumulated as Algorithm 1 is printed; or "pooled": FedAvg whose clients also train on V.
     regime
         What is given of V.
     form
@@ -53,7 +53,7 @@ class FederatedMethod:
         if self.weigh is not None:
             needed: Regime = "labelled_summary" if self.weigh == "loss" else "summary"
             require(needed, self.regime, f"weighing clients by {self.weigh!r}")
-        elif self.name == "fire" and self.form is None:
+        elif self.is_fire and self.form is None:
             raise DataError("FIRE needs a form that acts on training, or a rule to weigh clients")
 
     @property
@@ -62,9 +62,14 @@ class FederatedMethod:
         return self.name == "pooled"
 
     @property
+    def is_fire(self) -> bool:
+        """Whether it is FIRE, in our way or the paper's."""
+        return self.name in ("fire", "fire-paper")
+
+    @property
     def cost_ratio(self) -> float:
         """CPU time in units of FedAvg's, roughly."""
-        return COSTS.get(self.name, 1.0) + (0.5 if self.weigh else 0.0)
+        return COSTS.get(self.name, 2.0 if self.is_fire else 1.0) + (0.5 if self.weigh else 0.0)
 
     def check(self) -> None:
         """Raise `DataError` unless there are such an algorithm and such a rule."""
@@ -72,10 +77,10 @@ class FederatedMethod:
         from firecv.federated.algorithms import ALGORITHMS
         from firecv.fire.fragment_weights import RULES
 
-        if self.name not in (*ALGORITHMS, "pooled"):
+        if self.name not in (*ALGORITHMS, "fire-paper", "pooled"):
             raise DataError(
-                f"there is no algorithm {self.name!r}; expected one of {', '.join(ALGORITHMS)} or "
-                f"'pooled'"
+                f"there is no algorithm {self.name!r}; expected one of {', '.join(ALGORITHMS)}, "
+                f"'fire-paper' or 'pooled'"
             )
         if self.weigh is not None and self.weigh not in (*RULES, *CONTROLS):
             raise DataError(

@@ -68,7 +68,7 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, label skew, fewer sketches, a second opinion, doubt by degrees."""
+        """Raised with two starts, label skew, fewer sketches, a second opinion, and doubt."""
         if self.method.weigh == "information":
             return 5 if self.method.guarded is False else 6
         return 3 if self.method.weigh == "loss" else 1

@@ -42,8 +42,8 @@ NOTES = (
     "Ten clients with 400 images each, perceptron 784-128-64-10, 12 rounds of 3 local epochs of "
     "SGD at rate 0.05 with momentum 0.9; V has 200 images, the test set 2,000. Fashion-MNIST, and "
     "for writers MNIST. Weights are refreshed every round.",
-    "FIRE weigh: the rule information, its strength multiplied by 1 - p, p being the p-value of the "
-    "shift test; where clients differ in classes, the rule mixture if the test rejects at level "
+    "FIRE weigh: the rule information, its strength multiplied by 1 - p, p being the shift test's "
+    "p-value; where clients differ in classes, the rule mixture if the test rejects at level "
     "0.01 and information agrees. Unguarded: information always. Mixture and distance are behind "
     "the test.",
     "Input and activation means matched instead of Fishers, labelled loss: controls of the same "
@@ -54,7 +54,7 @@ NOTES = (
     "bandsandskew and 0 to 4 of nuisance, and at seeds from 100 on; the guard's bound was set on "
     "seeds 100 and 101 alone. That mixture is taken where information agrees, and from which gain "
     "on, came from seeds 100 to 105 of bandsandskew and nuisanceandskew.",
-    "That the test takes strength by degrees instead of switching the rule on came after looking at "
+    "That the test takes strength by degrees instead of switching the rule on came after a look at "
     "the share of rejections in the tables weigh and weigh-other, where the rule then did nothing "
     "or was switched on and off; which degrees, from seeds 100 to 102 of Fashion-MNIST.",
 )
@@ -181,7 +181,7 @@ ACTING = {
 """Forms that act on local training, with the Fisher of a labelled V from the server."""
 ALGORITHM_NOTES = (
     "Each algorithm alone, and with clients weighed by FIRE's rule information.",
-    "FIRE precondition, quadratic and align act on local training, at their default strengths, with "
+    "FIRE precondition, quadratic and align act on local training, at default strengths, with "
     "the Fisher of a labelled V that the server sends every 5 rounds.",
     "SCAFFOLD and FedDyn: SGD without momentum at rate 0.1. Their sums over clients begin anew "
     "whenever weights change, here in every round.",

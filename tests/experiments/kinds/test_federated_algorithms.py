@@ -33,3 +33,13 @@ def test_a_strength_goes_to_the_rule_if_there_is_one():
 def test_algorithms_that_need_it_know_how_many_rounds_there_are():
     made = algorithm(FederatedMethod("fedfishr"), *RUN)
     assert isinstance(made, FedFishr) and made.n_rounds == 7
+
+
+def test_fire_as_printed_accumulates_as_printed():
+    ours, printed = (
+        algorithm(FederatedMethod(name, "labelled", form="precondition"), *RUN)
+        for name in ("fire", "fire-paper")
+    )
+    assert isinstance(ours, Fire) and isinstance(printed, Fire)
+    assert ours.accumulation.normalize and not printed.accumulation.normalize
+    assert not printed.accumulation.debias
