@@ -19,7 +19,9 @@ Pairing = Literal["seeds", "folds"]
 """What two methods have in common: seeds, or the folds of repeated cross-validation."""
 
 
-NOT_SHARES = ("bytes", "failures", "log_loss")
+COUNTS = ("bytes", "failures")
+"""Measures of what a run took: no method wins by them, and no test is about them."""
+NOT_SHARES = (*COUNTS, "log_loss")
 """Measures that are no shares and stay as they are where others are shown in percent."""
 
 
@@ -162,6 +164,11 @@ class Cell:
     n_seeds: int
     why: str = ""
     metric: str = "accuracy"
+
+    @property
+    def is_score(self) -> bool:
+        """Whether it says how good a method is."""
+        return self.metric not in COUNTS
 
     def runs(self, n_seeds: int | None = None) -> Iterator[Run]:
         """Yield the runs whose seeds make up the cell."""

@@ -148,7 +148,9 @@ def summarise(
     }
     against = _against_rival(table, values)
     p_values = {
-        cell: found.p_value for cell, found in against.items() if cell.column in table.tested
+        cell: found.p_value
+        for cell, found in against.items()
+        if cell.column in table.tested and cell.is_score
     }
     p_holm = dict(zip(p_values, holm(list(p_values.values())), strict=True))
     cells = tuple(

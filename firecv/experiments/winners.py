@@ -90,7 +90,7 @@ def find_winners(table: Table, values: Mapping[Cell, Values]) -> tuple[Winner, .
 def _by_row_and_metric(table: Table, means: Mapping[Cell, float]) -> list[list[Cell]]:
     """Return the cells that hold something, those that compete together, rows in their order."""
     place = {row: index for index, row in enumerate(table.rows)}
-    held = [cell for cell in table.cells if cell in means]
+    held = [cell for cell in table.cells if cell in means and cell.is_score]
     ordered = sorted(held, key=lambda cell: (place[cell.row], cell.metric))
     return [list(cells) for _, cells in groupby(ordered, lambda cell: (cell.row, cell.metric))]
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -137,3 +139,17 @@ def test_an_unknown_name_lists_those_there_are(folder):
     (folder / "known.csv").write_text("")
     with pytest.raises(DataError, match="there are known"):
         published("unknown")
+
+
+def test_what_a_run_took_is_compared_but_not_tested():
+    table, measured = small_table()
+    sent = {cell: replace(cell, row="communication", metric="bytes") for cell in measured}
+    both = replace(table, cells=(*table.cells, *sent.values()))
+    held = {
+        **{cell: {**columns, "bytes": columns["accuracy"]} for cell, columns in measured.items()},
+        **{sent[c]: {**columns, "bytes": columns["accuracy"]} for c, columns in measured.items()},
+    }
+    found = summarise(both, held, PRINTED).places
+    assert found["communication", "FIRE"].against is not None
+    assert found["communication", "FIRE"].p_value is None
+    assert found["heart", "FIRE"].p_holm == found["heart", "FIRE"].p_value

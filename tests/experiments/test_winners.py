@@ -74,6 +74,10 @@ def test_less_is_better_for_losses(metric, best):
     assert found["none"].column == best
 
 
+def test_nobody_wins_by_what_a_run_took():
+    assert winners({"a": ("none", 1.0), "b": ("none", 2.0)}, metric="bytes")[0] == {}
+
+
 def test_nothing_is_tested_with_nine_seeds():
     found, _ = winners({"a": ("none", 0.5), "b": ("none", 0.6)}, n=9)
     assert found["none"].column == "b" and found["none"].beyond_noise is None

@@ -109,7 +109,7 @@ def _show(summary: TableSummary, row: str, column: str, numbers: dict[str, int])
     remarks = [found.why] if found.why else []
     if found.published is not None and found.published.note:
         remarks.append(f"in the paper: {found.published.note}")
-    is_tested = column in summary.table.tested
+    is_tested = column in summary.table.tested and found.cell.is_score
     beyond_noise = best is not None and bool(best.beyond_noise)
     return Shown(
         ours=_ours(found, percent),
