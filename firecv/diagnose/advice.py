@@ -216,7 +216,7 @@ def _on_methods(verdict: Verdict, regime: Regime, methods: Sequence[str]) -> lis
     names = ", ".join(methods)
     if verdict != "shift":
         return [
-            "Plain training (erm) is the place to start; fire weighs fragments by their sizes as "
+            "Plain training (erm) is the place to start; fire weighs fragments nearly by size as "
             "long as its own test finds no shift."
         ]
     known = "V's labels are known" if regime == "labelled" else "V's labels are not known"
