@@ -23,8 +23,8 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say of every table what is done, what is missing, and how long that would take."""
-    store = Store(results_folder(results))
-    lines = statuses(Holdings.of(store))
+    holdings = Holdings.of(Store(results_folder(results)))
+    lines = statuses(holdings)
     if as_json:
         print(json.dumps(lines, indent=2))
         return
@@ -35,6 +35,7 @@ def status(
             f"{line['runs_missing']:>4} missing (about {minutes(float(line['seconds_missing']))} "
             f"of one core), {line['blank_cells']} cells blank"
         )
+    print(f"{holdings.n_runs} runs are stored, which took {holdings.seconds / 3600:.1f} core-hours")
 
 
 @app.command(epilog="Example: firecv results pages --out docs")

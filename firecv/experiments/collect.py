@@ -25,6 +25,16 @@ class Holdings:
         """Return all that a store holds."""
         return cls(store.read().values())
 
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return sum(map(len, self.records.values()))
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds that they took."""
+        return sum(record.seconds for found in self.records.values() for record in found)
+
     def columns(self, cell: Cell, n_seeds: int | None = None) -> Columns | None:
         """Return what is known of a cell, in the order of seeds; None if that is nothing.
 

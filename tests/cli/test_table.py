@@ -58,7 +58,8 @@ def test_status_and_pack(toys: Path):
     (mine,) = [line for line in lines if line["table"] == "toys" and line["protocol"] == "clean"]
     assert (mine["runs_done"], mine["runs_missing"]) == (24, 0)
     assert "packed 24 runs" in run("results", "pack").stdout
-    assert "toys" in run("results", "status").stdout
+    shown = run("results", "status").stdout
+    assert "toys" in shown and "24 runs are stored, which took 0.0 core-hours" in shown
     assert "to do" not in run("table", "toys").stderr
 
 
