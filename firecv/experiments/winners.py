@@ -58,14 +58,15 @@ def find_winners(table: Table, values: Mapping[Cell, Values]) -> tuple[Winner, .
     table
         Whose cells compete, those of one row and one metric with each other.
     values
-        What cells hold; those that hold nothing finite do not compete.
+        What cells hold. Those with fewer seeds than another of their row do not compete, as their
+        means are of other draws.
     """
     if not table.rival:
         return ()
     means = {c: float(np.mean(list(v.by_seed.values()))) for c, v in values.items() if v.by_seed}
     first_two: list[tuple[Regime, Cell, Cell | None]] = [
         (regime, *_best_two(cells, regime, means))
-        for cells in _by_row_and_metric(table, means)
+        for cells in _competing(table, values)
         for regime in REGIMES
         if any(cell.regime == regime for cell in cells)
     ]
@@ -87,12 +88,21 @@ def find_winners(table: Table, values: Mapping[Cell, Values]) -> tuple[Winner, .
     )
 
 
-def _by_row_and_metric(table: Table, means: Mapping[Cell, float]) -> list[list[Cell]]:
-    """Return the cells that hold something, those that compete together, rows in their order."""
+def _competing(table: Table, values: Mapping[Cell, Values]) -> list[list[Cell]]:
+    """Return the fullest cells of each row and metric, rows in their order."""
     place = {row: index for index, row in enumerate(table.rows)}
-    held = [cell for cell in table.cells if cell in means and cell.is_score]
-    ordered = sorted(held, key=lambda cell: (place[cell.row], cell.metric))
-    return [list(cells) for _, cells in groupby(ordered, lambda cell: (cell.row, cell.metric))]
+    held = {c: v for c, v in values.items() if v.by_seed and c.is_score}
+    n_seeds = {c: len(v.by_seed) + v.n_diverged for c, v in held.items()}
+    ordered = sorted(
+        (cell for cell in table.cells if cell in n_seeds),
+        key=lambda cell: (place[cell.row], cell.metric),
+    )
+    rows = [list(cells) for _, cells in groupby(ordered, lambda cell: (cell.row, cell.metric))]
+    most = [max(n_seeds[cell] for cell in cells) for cells in rows]
+    return [
+        [cell for cell in cells if n_seeds[cell] == full]
+        for cells, full in zip(rows, most, strict=True)
+    ]
 
 
 def _best_two(

@@ -74,6 +74,17 @@ def test_less_is_better_for_losses(metric, best):
     assert found["none"].column == best
 
 
+def test_a_cell_with_fewer_seeds_does_not_compete():
+    found, values = winners({"a": ("none", 0.5), "b": ("none", 0.6), "c": ("none", 0.4)})
+    assert found["none"].column == "b"
+    cells = {cell.column: cell for cell in values}
+    half = {"seed": range(6), "accuracy": [0.6] * 6}
+    fewer = {**values, cells["b"]: read_values(half, "accuracy", 1.0, "seeds")}
+    table = Table("t", "T", "clean", tuple(values), rival="a")
+    (won,) = find_winners(table, fewer)
+    assert (won.column, won.runner_up) == ("a", "c")
+
+
 def test_nobody_wins_by_what_a_run_took():
     assert winners({"a": ("none", 1.0), "b": ("none", 2.0)}, metric="bytes")[0] == {}
 

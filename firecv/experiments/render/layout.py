@@ -196,8 +196,9 @@ def _sentences(summary: TableSummary) -> Iterator[str]:
         )
     if summary.best:
         yield (
-            f"Bold: best of those that see no more of the validation set; {BEYOND_NOISE}: it "
-            f"differs from the second at p < 0.05 by the same kind of test."
+            f"Bold: best of those that see no more of the validation set, cells with fewer seeds "
+            f"than others of their row left out; {BEYOND_NOISE}: it differs from the second at "
+            f"p < 0.05 by the same kind of test."
         )
     yield PROTOCOLS[table.protocol]
     yield from table.notes
