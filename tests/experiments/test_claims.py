@@ -223,10 +223,17 @@ def test_memory_is_linear_up_to_a_tolerance(memory, outcome):
 def test_few_seeds_are_not_computed_and_absent_data_is_not_testable(name):
     assert decide(name, evidence(n_seeds=4)).outcome == "not computed yet"
     if name != "memory":
-        verdict = decide(name, evidence(reason="the data are not at hand"))
+        tables = made_up_tables("the data are not at hand")
+        verdict = decide(name, Evidence("clean", tables, {}))
         assert verdict.outcome == "not testable here"
         assert verdict.why == "Reason: the data are not at hand."
         assert decide(name, Evidence("clean", {}, {})).outcome == "not testable here"
+
+
+def test_what_is_stored_counts_though_the_data_are_elsewhere():
+    here, elsewhere = (evidence(on_fire(0.07), reason=why) for why in ("", "not at hand"))
+    for name in ("wins on tables", "federated gain", "gain in batches"):
+        assert decide(name, elsewhere) == decide(name, here)
 
 
 def test_one_row_that_still_has_to_be_run_holds_the_verdict_back():

@@ -52,9 +52,11 @@ class Evidence:
         return found if len(found.by_seed) >= FEWEST else None
 
     def absent(self, place: Place) -> str:
-        """Return why a cell can have no number here, or "" if it only needs to be run."""
+        """Return why a cell can have no number here, or "" if it has one or needs to be run."""
         if (cell := self._cells.get(place)) is None:
             return f"we have no cell {' / '.join(place)}"
+        if self.measured.get(place[0], {}).get(cell):
+            return ""  # though the data may be elsewhere
         return cell.why if cell.setting is None else cell.setting.missing()
 
     @cached_property
