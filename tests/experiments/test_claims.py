@@ -325,3 +325,8 @@ def test_every_sentence_on_the_page_ends_with_a_full_stop():
     assert all(line.endswith(".") for line in page.splitlines() if line.startswith("- "))
     given = evidence(on_fire(0.07))
     assert all(claim.test(given).why.endswith(".") for claim in claims(given))
+
+
+def test_a_largest_gain_below_zero_is_called_a_loss():
+    verdict = decide("federated gain", evidence(on_fire(-0.07)))
+    assert verdict.outcome == "not reproduced" and "The largest gain is a loss." in verdict.why

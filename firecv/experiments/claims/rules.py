@@ -22,7 +22,8 @@ def up_to(evidence: Evidence, claim: Claim, gains: Sequence[Gain]) -> Finding:
     found = {gain: gain.interval(unit, n) for gain in gains}
     good = [g for g, each in found.items() if each.low > 0 and each.mean >= claim.figure / 2]
     best = max(good or gains, key=lambda gain: found[gain].mean)
-    short = "is below half the published figure" if found[best].low > 0 else "may be zero"
+    short = "is a loss" if found[best].high < 0 else "may be zero"
+    short = "is below half the published figure" if found[best].low > 0 else short
     why = f"{len(good)} rows gain enough, and surely." if good else f"The largest gain {short}."
     ours = sorted((g.interval(unit, n, ours=True).mean, g) for g in gains if g.ours)
     beside = ours[-1][1].text(unit, n, ours=True) if ours else ""
