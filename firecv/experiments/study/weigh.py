@@ -122,7 +122,7 @@ def other_table(protocol: ProtocolName) -> Table:
         for world in ("bands", "nuisance", "corruption", "bandsandskew", "skew")
         for column in ("FedAvg", "FIRE weigh", "input means", "labelled loss")
     )
-    title = "Accuracy on data sets that had no part in making the rule"
+    title = "Accuracy on data sets on which nothing of the rule was chosen"
     found = _table("weigh-other", title, protocol, cells)
     return replace(found, notes=(*OTHER_NOTES, *found.notes))
 
