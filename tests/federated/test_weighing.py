@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 
+from firecv import tree
 from firecv.errors import DataError, RegimeError
 from firecv.federated import Client, Cohort
 from firecv.federated.algorithms import FedAvg, Fire
@@ -33,8 +34,8 @@ def client(n, seed, shift=0.0):
     return Client((x, x[:, :3].argmax(1)))
 
 
-def decided(weighing, shifts, v, sizes=None):
-    """Return what a refresh finds, every client having the server's own weights."""
+def decided(weighing, shifts, v, sizes=None, scales=None):
+    """Return what a refresh finds, clients having the server's own weights, times their scale."""
     model = task()
     server = {"weights": model.weights()}
     pairs = zip(sizes or [200] * len(shifts), shifts, strict=True)
@@ -45,7 +46,10 @@ def decided(weighing, shifts, v, sizes=None):
     }
     total = sum(map(len, some))
     shares = tuple(len(each) / total for each in some)
-    uploads = [Upload(k, shares[k], dict(server)) for k in reports]
+    uploads = [
+        Upload(k, shares[k], {"weights": tree.scale(server["weights"], (scales or [1.0] * 9)[k])})
+        for k in reports
+    ]
     cohort = Cohort(1, tuple(reports), shares)
     return weighing.decide(model, server, reports, uploads, cohort, as_validation(v))
 
@@ -62,6 +66,17 @@ def test_under_shift_the_client_like_v_gains(rule):
     found = decided(Weighing(rule), [0, 0, 6], inputs(150, 50, 6.0))
     assert found.test.rejects and found.weights.sum() == pytest.approx(1)
     assert found.weights.argmax() == 2 and found.weights[2] > 0.5
+
+
+def test_information_acts_by_degrees_though_the_test_does_not_reject():
+    scales, shares = [3.0, 1.0, 0.1], np.full(3, 1 / 3)
+    found, unguarded = (
+        decided(Weighing(guarded=g), [0, 0, 0], inputs(100, 50), scales=scales)
+        for g in (True, False)
+    )
+    assert not found.test.rejects and 0 < found.test.p_value < 1
+    moved, most = np.abs(found.weights - shares).max(), np.abs(unguarded.weights - shares).max()
+    assert 0 < moved < most
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -53,6 +53,7 @@ def test_without_shift_fragments_count_by_size(trained, rule):
     # Information is not switched off by a level but loses strength by doubt.
     slack = 0.05 if rule == "information" else 0.0
     assert found.weights["a"] == pytest.approx(0.75, abs=slack, rel=0)
+    assert (found.weights["a"] != 0.75) == (rule == "information")
     assert sum(found.weights.values()) == pytest.approx(1)
 
 

@@ -93,7 +93,7 @@ def _verdicts(evidence: Evidence) -> list[str]:
     """Return a table of the decided claims, each in words, and what the others wait for."""
     tested = [(claim, claim.test(evidence)) for claim in claims(evidence)]
     decided = [(c, verdict) for c, verdict in tested if verdict.outcome != "not computed yet"]
-    waiting = [f"{c.name} ({v.why[:-1]})" for c, v in tested if (c, v) not in decided]
+    waiting = [f"{c.name} ({v.why[:-1]})" for c, v in tested if v.outcome == "not computed yet"]
     parts = ["| claim | published | verdict | ours | beside it |", "|---|---|---|---|---|"]
     for claim, verdict in decided:
         figure = "" if isnan(claim.figure) else f"{claim.figure:g} {claim.unit}"

@@ -44,11 +44,13 @@ NOTES = (
     "Fishr and LfD are not published as federated algorithms we could run; they are written anew "
     "from their descriptions.",
     "Strengths of MOON, Fishr, LfD and FedCFA: of the published one (for LfD ours), a tenth and a "
-    "hundredth of it, the best mean accuracy at seeds 1000 and 1001 of bands and skew; some of the "
-    "published ones, meant for other training, end in chance here.",
+    "hundredth of it, the best mean accuracy at seeds 1000 and 1001 of bands and skew. This was "
+    "done after a first run of this table, on its own seeds, in which some of the published ones "
+    "fell far below FedAvg; FedAS and SCAFFOLD were left as they are.",
     "FIRE is Algorithm 1 as printed: strength 0.1, diagonal Fishers every 5 rounds, accumulated "
     "without scaling, every client holds V with its labels. FIRE weigh sees V's inputs on the "
-    "server alone.",
+    "server alone. In that first run FIRE had a scaled Fisher, as is our default, and lost to "
+    "FedAvg in three rows of four.",
     "Communication: bytes sent to and by a client per round over those of the model sent there and "
     "back, which is what FedAvg sends; measured in the first row's federation over five rounds, of "
     "which one sends Fishers.",
