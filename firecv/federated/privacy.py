@@ -69,6 +69,8 @@ class Private:
     """
 
     label: ClassVar[str] = "private"
+    clip_classes: ClassVar[float] = 1.0
+    """Shares of classes, which sum to one, have no larger norm."""
     base: Algorithm
     clip: float = 1.0
     noise: float = 1.0
@@ -176,7 +178,8 @@ def epsilon(noise: float, n_sent: int, delta: float) -> float:
         As of `Private`.
     n_sent
         Noised entries in all its answers: one for the weights of each, and one for each control
-        variate, Fisher or sketch.
+        variate, Fisher, sketch or shares of classes. FIRE with the rule "information" sends
+        weights, a sketch and shares of classes at a refresh.
     delta
         The probability left aside, far below one over the number of clients.
 
@@ -219,16 +222,19 @@ class _PrivateWeigher:
         self, task: Task, server: Bundle, client: Client, rng: torch.Generator
     ) -> Bundle:
         report = self.own.client_report(task, server, client, rng)
-        if unknown := sorted(report.keys() - {"sketch", "size"}):
+        if unknown := sorted(report.keys() - {"sketch", "size", "classes"}):
             raise ModelError(f"a report holds {unknown}, of which it is not known how to noise it")
-        if "sketch" not in report:
-            return report
-        sketch = tree_of(report, "sketch")
-        numbers = {name: sketch[name] for name in ("mean", "covariance")}
-        found = self.private.noised("sketch", numbers, self.private.generator(rng))
-        if found is numbers:
-            return report
-        return {**report, "sketch": _positive({**sketch, **found})}
+        draws, sent = self.private.generator(rng), dict(report)
+        if "sketch" in report:
+            sketch = tree_of(report, "sketch")
+            numbers = {name: sketch[name] for name in ("mean", "covariance")}
+            found = self.private.noised("sketch", numbers, draws)
+            sent["sketch"] = sketch if found is numbers else _positive({**sketch, **found})
+        if "classes" in report:
+            shares = tree_of(report, "classes")
+            found = self.private.noised("classes", shares, draws)
+            sent["classes"] = shares if found is shares else _summing_to_one(found)
+        return sent
 
     def decide(
         self,
@@ -261,6 +267,14 @@ def _gaussian(like: Tree, deviation: float, rng: torch.Generator) -> Tree:
 
 def _at_least_zero(fisher: Tree) -> Tree:
     return {name: value.clamp_min(0) for name, value in fisher.items()}
+
+
+def _summing_to_one(shares: Tree) -> Tree:
+    """Return shares again: none below zero, or all alike if noise has left none above."""
+    found = _at_least_zero(shares)["shares"]
+    if not bool(found.any()):
+        found = torch.ones_like(found)
+    return {"shares": found / found.sum()}
 
 
 def _positive(sketch: Tree) -> Tree:

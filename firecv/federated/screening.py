@@ -17,6 +17,9 @@ from firecv.tree import Tree, check_match
 
 FISHERS: Final = ("fisher", REPORT + "fisher")
 """Entries that hold Fishers."""
+CLASSES: Final = REPORT + "classes"
+ROUNDING: Final = 1e-3
+"""By how much shares may miss one."""
 COUNTS: Final = ("n", "used")
 """What a summary of samples has beside its numbers."""
 
@@ -27,7 +30,8 @@ class Screen:
 
     Every number is finite; what the server has under the same name has the same entries, shapes and
     types; all clients send entries of the same names; Fishers are Fishers of this model, none of
-    their diagonal entries negative; and a report states the client's size as the server knows it.
+    their diagonal entries negative; a report states the client's size as the server knows it; and
+    shares of classes are at or above zero and sum to one.
 
     Attributes
     ----------
@@ -132,7 +136,7 @@ def malformed(answer: Bundle, server: Bundle, n_samples: int) -> str | None:
         if why is None and name in FISHERS:
             why = _no_fisher(name, part, server["weights"])
         if why is None and name.startswith(REPORT):
-            why = _miscounted(name, part, n_samples)
+            why = _miscounted(name, part, n_samples) or _no_shares(name, part)
         if why is not None:
             return why
     return None
@@ -210,4 +214,16 @@ def _miscounted(name: str, part: Tree | float, n_samples: int) -> str | None:
         return None
     if said != n_samples:
         return f"{name!r} says {said:g} samples, the client has {n_samples}"
+    return None
+
+
+def _no_shares(name: str, part: Tree | float) -> str | None:
+    """Return why a report's shares of classes are none."""
+    if name != CLASSES:
+        return None
+    shares = part.get("shares") if isinstance(part, dict) else None
+    if shares is None or shares.ndim != 1 or not shares.is_floating_point():
+        return f"{name!r} holds no shares of classes"
+    if bool((shares < 0).any()) or abs(float(shares.sum()) - 1) > ROUNDING:
+        return f"{name!r} are no shares: they are below 0, or sum to {float(shares.sum()):g}"
     return None

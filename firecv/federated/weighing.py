@@ -1,6 +1,7 @@
 """FIRE's form `weigh` across clients: which of them the server listens to.
 
-At a refresh every client reports a sketch of the Fisher of its data at the weights sent out; the
+At a refresh every client reports a sketch of the Fisher of its data at the weights sent out, and
+for the rule "information" the share of each class among its labels, which tells label skew; the
 server, which holds V and shows it to nobody, tests whether V differs from the pooled clients, and
 chooses their weights by one of three rules, as far as the test lets it. Labels of V are not used.
 The weights enter every mean over clients, so this goes with any algorithm.
@@ -20,6 +21,7 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
 from firecv.fire.cautious import cautious
+from firecv.fire.class_spread import class_shares, class_spread
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
@@ -161,7 +163,11 @@ class Weighing:
     def client_report(
         self, task: Task, server: Bundle, client: Client, rng: torch.Generator
     ) -> Bundle:
-        """Return what a client says about its data: the summary of a sketch, and no sample."""
+        """Return what a client says about its data, and no sample.
+
+        The summary of a sketch; for "distance" a diagonal Fisher, too, and for "information", if
+        guarded, the share of each class.
+        """
         x, draws = client.data[0], _numpy(rng)
         weights = tree_of(server, "weights")
         with holding(task, weights), eval_mode(task.model):
@@ -171,6 +177,9 @@ class Weighing:
                 part = x[torch.from_numpy(draws.permutation(len(x))[: self.at_most]).to(x.device)]
                 found = halved(task, part, rng=draws)
                 report |= {"fisher": found.fisher.to_tree(), "halves": found.halves}
+            if self.rule == "information" and self.guarded:
+                shares = class_shares(task, *client.data)
+                report |= {"classes": {"shares": torch.from_numpy(shares)}}
         return report
 
     def decide(
@@ -223,7 +232,8 @@ class Weighing:
                 if not self.guarded:
                     return information(task, trained, x, sizes, **options)
                 nearest = partial(mixture, rows, summaries)
-                return cautious(task, trained, x, sizes, test, nearest, **options)
+                spread = class_spread([_shares(reports[k]) for k in order], sizes)
+                return cautious(task, trained, x, sizes, test, nearest, spread, **options)
 
             is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
             weights = guarded(test, sizes, decide) if is_guarded else decide()
@@ -262,6 +272,10 @@ def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: 
     weights = np.asarray(cohort.weights, np.float64)
     weights[list(heard)] = found * shares[list(heard)].sum()
     return weights / weights.sum()
+
+
+def _shares(report: Bundle) -> Vector:
+    return tree_of(report, "classes")["shares"].double().cpu().numpy()
 
 
 def _halved(report: Bundle) -> Halved:

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor
 
 from firecv.fire.batch_norm import DifferentiableBatchNorm
-from firecv.fire.class_spread import MOST_SPREAD, class_spread
+from firecv.fire.class_spread import MOST_SPREAD
 from firecv.fire.information import averaged, information, informative
 from firecv.fire.shares import check_strength, proportions
 from firecv.fire.shift_test import ShiftTest
@@ -41,6 +41,7 @@ def cautious(
     sizes: Sequence[int],
     test: ShiftTest,
     nearest: Callable[[], Vector],
+    spread: float,
     *,
     strength: float = 2.0,
     also_from: Vector | None = None,
@@ -56,6 +57,8 @@ def cautious(
     nearest
         Gives the weights of the mixture nearest to V; called only where fragments differ in
         classes and the test rejects.
+    spread
+        How much fragments differ in their classes, by `firecv.fire.class_spread`.
     strength
         Of `information` where there is no doubt that V differs.
 
@@ -66,14 +69,14 @@ def cautious(
     >>> x, nearest = torch.tensor([[-1.0], [1.0]]), lambda: proportions([1, 1])
     >>> for p in (0.0, 0.5, 1.0):
     ...     test = ShiftTest(statistic=3.0, degrees=3.0, p_value=p, rejects=p <= 0.01)
-    ...     print(p, cautious(task, [good, poor], x, [1, 1], test, nearest).round(2))
+    ...     print(p, cautious(task, [good, poor], x, [1, 1], test, nearest, 0.0).round(2))
     0.0 [0.75 0.25]
     0.5 [0.66 0.34]
     1.0 [0.5 0.5]
     """
     check_strength(strength)
     trusted = strength * (1 - test.p_value)
-    if trusted == 0 or class_spread(task, fragment_weights, x, sizes) <= MOST_SPREAD:
+    if trusted == 0 or spread <= MOST_SPREAD:
         return information(task, fragment_weights, x, sizes, strength=trusted, also_from=also_from)
     if not test.rejects:
         return proportions(sizes)

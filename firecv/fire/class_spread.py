@@ -1,8 +1,10 @@
-"""How much fragments' models differ in the classes they predict on V: a sign of label skew.
+"""How much fragments differ in their classes: label skew.
 
-Models of fragments that differ in inputs alone predict about the same shares of classes on the same
-samples. Where fragments differ in classes, each model prefers its own, and is sure of them, so that
-being sure says little about being right: the rule `information` must not act.
+Where fragments differ in classes, the model of each prefers its own, and is sure of them, so that
+being sure says little about being right: the rule `information` must not decide alone. Fragments
+say which share of their samples each class has, and nothing about the samples. What their models
+predict on V would need no such report, but cannot tell the two apart: models that differ because
+of inputs come to prefer different classes on V, too, once they are trained well.
 """
 
 from collections.abc import Sequence
@@ -10,64 +12,66 @@ from typing import Final
 
 import numpy as np
 import torch
+from scipy.special import entr
 from torch import Tensor
 
+from firecv.errors import DataError
 from firecv.fire.shares import proportions
-from firecv.fisher.recorder import eval_mode
+from firecv.fire.summaries import Matrix, Vector
 from firecv.models import Task
-from firecv.tree import Tree
 
-MOST_SPREAD: Final = 0.11
+MOST_SPREAD: Final = 0.05
 """Above it fragments are taken to differ in classes."""
-ENOUGH: Final = 64
-"""Samples of V that are looked at."""
-MOST_FRAGMENTS: Final = 32
-"""Fragments that are looked at; of more, as many, evenly among them."""
 
 
-def class_spread(
-    task: Task, fragment_weights: Sequence[Tree], x: Tensor, sizes: Sequence[int]
-) -> float:
-    """Return how much shares of predicted classes differ between fragments, from 0 to 1.
-
-    Jensen and Shannon's divergence of the mean predictions on V, weighted by n/N, over the
-    logarithm of the number of classes. The same samples for all, so that few suffice.
+def class_shares(task: Task, x: Tensor, y: Tensor) -> Vector:
+    """Return the share of every class that the model knows among a fragment's labels.
 
     Parameters
     ----------
     task
-        The model.
-    fragment_weights
-        The model's weights as trained by each fragment.
-    x
-        Samples of V.
+        The model, which has a score for every class.
+    x, y
+        The fragment's samples, of which one is looked at, and labels.
+
+    Examples
+    --------
+    >>> task = Task(torch.nn.Linear(1, 3))
+    >>> class_shares(task, torch.zeros(4, 1), torch.tensor([0, 2, 2, 2]))
+    array([0.25, 0.  , 0.75])
+    """
+    with torch.no_grad():
+        n_classes = task.scores(x[:1]).shape[1]
+    return np.bincount(y.cpu().numpy(), minlength=n_classes) / len(y)
+
+
+def class_spread(shares: Sequence[Vector] | Matrix, sizes: Sequence[int]) -> float:
+    """Return how much the shares of classes differ between fragments, from 0 to 1.
+
+    Jensen and Shannon's divergence, weighted by n/N, less what fragments drawn from one law are
+    expected to have of it, (m - 1)(C - 1) / 2N for m fragments and C classes, over log C.
+
+    Parameters
+    ----------
+    shares
+        Of the classes in each fragment, of shape (n_fragments, n_classes).
     sizes
         Samples of each fragment.
 
     Examples
     --------
-    >>> task = Task(torch.nn.Linear(1, 2))
-    >>> zeros = torch.zeros(2, 1)
-    >>> one, other = ({"weight": zeros, "bias": torch.tensor([s, -s])} for s in (9.0, -9.0))
-    >>> x = torch.ones(5, 1)
-    >>> round(class_spread(task, [one, one], x, [1, 1]), 3)
+    >>> class_spread([np.array([0.5, 0.5]), np.array([0.5, 0.5])], [10, 10])
     0.0
-    >>> round(class_spread(task, [one, other], x, [1, 1]), 3)
+    >>> round(class_spread([np.array([1.0, 0.0]), np.array([0.0, 1.0])], [900, 900]), 3)
     1.0
     """
-    chosen = np.unique(np.linspace(0, len(sizes) - 1, MOST_FRAGMENTS).round().astype(int))
-    shares = torch.from_numpy(proportions([sizes[i] for i in chosen])).to(x.device)
-    own = task.state()
-    with torch.no_grad(), eval_mode(task.model):
-        means = torch.stack(
-            [
-                task.scores(x[:ENOUGH], own | fragment_weights[i]).double().softmax(1).mean(0)
-                for i in chosen
-            ]
+    each = np.asarray(shares, np.float64)
+    if each.ndim != 2 or len(each) != len(sizes) or each.shape[1] < 2:
+        raise DataError(
+            f"got shares of classes of shape {each.shape} and {len(sizes)} sizes; expected those "
+            f"of two classes or more for every fragment"
         )
-    apart = _entropy(shares @ means) - shares @ _entropy(means)
-    return float(apart / torch.tensor(float(means.shape[1])).log())
-
-
-def _entropy(p: Tensor) -> Tensor:
-    return torch.special.entr(p).sum(-1)
+    weights, (m, n_classes) = proportions(sizes), each.shape
+    apart = float(entr(weights @ each).sum() - weights @ entr(each).sum(1))
+    by_chance = (m - 1) * (n_classes - 1) / (2 * sum(sizes))
+    return max(apart - by_chance, 0.0) / float(np.log(n_classes))

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from firecv.errors import FirecvError
 from firecv.fire.cautious import cautious
+from firecv.fire.class_spread import class_shares, class_spread
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -121,7 +122,8 @@ def fragment_weights(
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
             nearest = partial(mixture, rows, summaries)
-            return cautious(task, trained, x, sizes, test, nearest, **options)
+            spread = class_spread([class_shares(task, *part) for part in fragments.values()], sizes)
+            return cautious(task, trained, x, sizes, test, nearest, spread, **options)
 
         found = decide() if rule == "information" else guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)

@@ -124,7 +124,7 @@ def test_every_entry_and_every_number_in_it_is_noised():
     )
     _, plain = upload_of(BASES["scaffold weighed"], "report")
     _, sent = upload_of(algorithm, "report")
-    assert plain.keys() == sent.keys() == {"weights", "control", "report/sketch"}
+    assert plain.keys() == sent.keys() == {"weights", "control", "report/sketch", "report/classes"}
     for name in plain:
         for key, value in plain[name].items():
             if key in ("n", "used"):
@@ -142,6 +142,15 @@ def test_a_noised_fisher_has_no_negative_entry_and_a_noised_covariance_no_negati
     _, sent = upload_of(Private(BASES["fire"], 1.0, 5.0, clip_sketch=1.0, seeded=True), "report")
     covariance = SketchSummary.from_tree(sent["report/sketch"]).covariance
     assert np.linalg.eigvalsh(covariance).min() > -1e-9
+
+
+@pytest.mark.parametrize("noise", [0.05, 5.0, 500.0])
+def test_noised_shares_of_classes_are_shares(noise):
+    for seed in range(5):
+        algorithm = Private(BASES["fire"], 1.0, noise, clip_sketch=1.0, seeded=True)
+        _, sent = upload_of(algorithm, "report", seed=seed)
+        shares = sent["report/classes"]["shares"]
+        assert bool((shares >= 0).all()) and float(shares.sum()) == pytest.approx(1)
 
 
 def test_noise_is_new_every_time_unless_it_is_seeded():

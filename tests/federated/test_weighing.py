@@ -34,8 +34,9 @@ def client(n, seed, shift=0.0):
     return Client((x, x[:, :3].argmax(1)))
 
 
-def decided(weighing, shifts, v, sizes=None, scales=None):
-    """Return what a refresh finds, clients having the server's own weights, times their scale."""
+def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
+    """Return what a refresh finds, clients having the server's own weights, times their scale,
+    and their own classes unless others are given."""
     model = task()
     server = {"weights": model.weights()}
     pairs = zip(sizes or [200] * len(shifts), shifts, strict=True)
@@ -44,6 +45,8 @@ def decided(weighing, shifts, v, sizes=None, scales=None):
         k: weighing.client_report(model, server, each, derive_torch(1, k))
         for k, each in enumerate(some)
     }
+    for k, shares in enumerate(classes or []):
+        reports[k]["classes"] = {"shares": torch.tensor(shares, dtype=torch.float64)}
     total = sum(map(len, some))
     shares = tuple(len(each) / total for each in some)
     uploads = [
@@ -77,6 +80,32 @@ def test_information_acts_by_degrees_though_the_test_does_not_reject():
     assert not found.test.rejects and 0 < found.test.p_value < 1
     moved, most = np.abs(found.weights - shares).max(), np.abs(unguarded.weights - shares).max()
     assert 0 < moved < most
+
+
+def test_where_clients_differ_in_classes_information_needs_a_rejection():
+    skewed, even = ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3)
+    scales = [3.0, 1.0, 0.1]
+    still, moved = (
+        decided(Weighing(), [0, 0, 0], inputs(100, 50), scales=scales, classes=classes)
+        for classes in (skewed, even)
+    )
+    assert not still.test.rejects and still.test == moved.test
+    assert still.weights.tolist() == [1 / 3, 1 / 3, 1 / 3]
+    assert moved.weights[0] > 0.34
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("guarded", [True, False])
+def test_shares_of_classes_are_told_only_where_they_are_needed(rule, guarded):
+    model, (x, y) = task(), client(300, 0).data
+    some = Client((x, y.clamp_max(1)))  # the model knows a third class
+    report = Weighing(rule, guarded=guarded).client_report(
+        model, {"weights": model.weights()}, some, torch.Generator()
+    )
+    assert ("classes" in report) == (rule == "information" and guarded)
+    if "classes" in report:
+        ones = float((y >= 1).double().mean())
+        assert report["classes"]["shares"].tolist() == pytest.approx([1 - ones, ones, 0.0])
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -1,76 +1,83 @@
-"""The spread of predicted classes against its formula, and what it tells apart."""
+"""The spread of classes against its formula, and what chance makes of it."""
 
 import math
 
+import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
-from firecv.fire.class_spread import ENOUGH, MOST_FRAGMENTS, MOST_SPREAD, class_spread
-from firecv.models import Task, mlp
-from firecv.seeding import derive_torch
-from firecv.training import Training, train_from
+from firecv.errors import DataError
+from firecv.fire.class_spread import MOST_SPREAD, class_shares, class_spread
+from firecv.models import Task
+from firecv.seeding import derive
 
 
-def entropy(p: list[float]) -> float:
-    return -sum(q * math.log(q) for q in p if q > 0)
+def divergence(shares: list[list[float]], sizes: list[int]) -> float:
+    """Return the mean divergence from the pooled shares, term by term."""
+    total, pooled = sum(sizes), [0.0] * len(shares[0])
+    for own, n in zip(shares, sizes, strict=True):
+        pooled = [p + n / total * q for p, q in zip(pooled, own, strict=True)]
+    found = 0.0
+    for own, n in zip(shares, sizes, strict=True):
+        for p, q in zip(pooled, own, strict=True):
+            found += n / total * q * math.log(q / p) if q else 0.0
+    return found
 
 
-def test_it_is_the_divergence_of_mean_predictions() -> None:
-    rng = derive_torch(0, "spread")
-    task = Task(nn.Linear(3, 4).double())
-    trees = [
-        {n: torch.randn(v.shape, generator=rng).double() for n, v in task.weights().items()}
-        for _ in range(3)
-    ]
-    x, sizes = torch.randn(20, 3, generator=rng).double(), [1, 2, 5]
-    means = []
-    for tree in trees:
-        with torch.no_grad():
-            rows = task.scores(x, tree).softmax(1).tolist()
-        means.append([sum(row[c] for row in rows) / len(rows) for c in range(4)])
-    shares = [n / 8 for n in sizes]
-    pooled = [sum(s * m[c] for s, m in zip(shares, means, strict=True)) for c in range(4)]
-    expected = entropy(pooled) - sum(s * entropy(m) for s, m in zip(shares, means, strict=True))
-    found = class_spread(task, trees, x, sizes)
-    assert found == pytest.approx(expected / math.log(4))
+def counted(counts: list[list[int]]) -> tuple[list[list[float]], list[int]]:
+    sizes = [sum(own) for own in counts]
+    return [[c / n for c in own] for own, n in zip(counts, sizes, strict=True)], sizes
 
 
-def test_more_samples_than_enough_are_left_out() -> None:
-    task = Task(nn.Linear(2, 2))
-    tree, rng = task.weights(), derive_torch(1, "spread")
-    other = {n: v + torch.randn(v.shape, generator=rng) for n, v in tree.items()}
-    x = torch.randn(3 * ENOUGH, 2, generator=rng)
-    assert class_spread(task, [tree, other], x, [1, 1]) == (
-        class_spread(task, [tree, other], x[:ENOUGH], [1, 1])
+tables = st.integers(2, 5).flatmap(
+    lambda c: st.lists(
+        st.lists(st.integers(0, 50), min_size=c, max_size=c).filter(any), min_size=1, max_size=6
     )
+)
 
 
-def test_of_many_fragments_some_are_looked_at_evenly() -> None:
-    task, rng = Task(nn.Linear(2, 2)), derive_torch(3, "spread")
-    trees = [
-        {n: torch.randn(v.shape, generator=rng) for n, v in task.weights().items()}
-        for _ in range(2 * MOST_FRAGMENTS - 1)
+@given(tables)
+def test_it_is_the_divergence_less_what_chance_makes_of_it(counts: list[list[int]]) -> None:
+    shares, sizes = counted(counts)
+    n_classes = len(counts[0])
+    by_chance = (len(counts) - 1) * (n_classes - 1) / (2 * sum(sizes))
+    expected = max(divergence(shares, sizes) - by_chance, 0.0) / math.log(n_classes)
+    found = class_spread([np.array(own) for own in shares], sizes)
+    assert found == pytest.approx(expected, abs=1e-12) and 0 <= found <= 1
+
+
+@pytest.mark.parametrize("n", [20, 100])
+def test_fragments_of_one_law_of_few_samples_do_not_differ(n: int) -> None:
+    rng, law = derive(0, "spread", n), np.full(10, 0.1)
+    found = [class_spread(rng.multinomial(n, law, size=40) / n, [n] * 40) for _ in range(200)]
+    assert np.mean(found) < 0.02 and max(found) < MOST_SPREAD
+    uncorrected = [
+        divergence((rng.multinomial(n, law, size=40) / n).tolist(), [n] * 40) for _ in range(5)
     ]
-    x, sizes = torch.randn(20, 2, generator=rng), list(range(1, len(trees) + 1))
-    assert class_spread(task, trees, x, sizes) == class_spread(task, trees[::2], x, sizes[::2])
+    assert (np.mean(uncorrected) / math.log(10) > MOST_SPREAD) == (n == 20)
 
 
-@pytest.mark.parametrize(("skewed", "above"), [(False, False), (True, True)])
-def test_it_tells_fragments_that_differ_in_classes_from_those_that_do_not(
-    skewed: bool, above: bool
-) -> None:
-    rng = derive_torch(2, "spread")
-    centres = 3 * torch.randn(4, 5, generator=rng)
-    task = Task(mlp((5,), (16,), 4, rng))
+@pytest.mark.parametrize(("alpha", "differ"), [(0.1, True), (0.5, True), (100.0, False)])
+def test_dirichlet_fragments_differ(alpha: float, differ: bool) -> None:
+    rng = derive(1, "spread")
+    for _ in range(20):
+        laws = rng.dirichlet(np.full(10, alpha), size=10)
+        shares = np.stack([rng.multinomial(400, law) / 400 for law in laws])
+        assert (class_spread(shares, [400] * 10) > MOST_SPREAD) == differ
 
-    def samples(classes: list[int], shift: float) -> tuple[torch.Tensor, torch.Tensor]:
-        y = torch.tensor(classes)[torch.randint(len(classes), (300,), generator=rng)]
-        return centres[y] + shift + torch.randn(300, 5, generator=rng), y
 
-    kept = [[0, 1], [1, 2], [2, 3], [3, 0]] if skewed else [[0, 1, 2, 3]] * 4
-    parts = [samples(classes, 0.3 * k) for k, classes in enumerate(kept)]
-    local = Training(20, 32, 0.05, "sgd")
-    trained = [train_from(task, task.weights(), part, local, rng).weights for part in parts]
-    x, _ = samples([0, 1, 2, 3], 0.9)
-    assert (class_spread(task, trained, x, [300] * 4) > MOST_SPREAD) == above
+def test_shares_count_every_class_the_model_knows() -> None:
+    task = Task(nn.Linear(2, 5))
+    y = torch.tensor([1, 1, 3, 1])
+    np.testing.assert_array_equal(class_shares(task, torch.zeros(4, 2), y), [0, 0.75, 0, 0.25, 0])
+
+
+@pytest.mark.parametrize(
+    ("shares", "sizes"), [([[1.0]], [3]), ([[0.5, 0.5]], [3, 4]), ([0.5, 0.5], [3, 4])]
+)
+def test_shares_that_do_not_fit_are_named(shares, sizes) -> None:
+    with pytest.raises(DataError, match="shares of classes of shape"):
+        class_spread(np.array(shares), sizes)

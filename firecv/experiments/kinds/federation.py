@@ -68,9 +68,9 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, label skew, fewer sketches, a second opinion, and doubt."""
+        """Raised with two starts, label skew (twice), fewer sketches, a second opinion, doubt."""
         if self.method.weigh == "information":
-            return 5 if self.method.guarded is False else 6
+            return 5 if self.method.guarded is False else 7
         return 3 if self.method.weigh == "loss" else 1
 
     @property
