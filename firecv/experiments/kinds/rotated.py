@@ -82,8 +82,8 @@ class Rotated:
 
     @property
     def recipe(self) -> int:
-        """Raised whenever the same settings come to mean something else."""
-        return 1
+        """Raised whenever the same settings come to mean something else: what `weigh` heeds."""
+        return 2 if self.method == "fire" else 1
 
     @property
     def at_once(self) -> int:
