@@ -23,7 +23,7 @@ help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(INSTALLED) ## Run the demonstration; its output goes to demo/
-	$(BIN)/python -m firecv.demo
+	$(ONE_THREAD) $(BIN)/python -m firecv.demo
 
 test: $(INSTALLED) ## Run the default test suite
 	$(ONE_THREAD) $(BIN)/python -m pytest -n 2 --dist loadfile
