@@ -44,9 +44,17 @@ SECTIONS = (
     ),
     Section(
         "Forms, regimes and strengths",
-        "Every form at every strength; V pooled and L2 are what the others are to be held against.",
+        "Every form at every strength; V pooled, V half and L2 are what the others are to be held "
+        "against.",
         ("forms-tables", "forms-images", "forms-size"),
-        ("V pooled", "L2 0.01", "L2 0.03", *forms.columns("tables"), *forms.columns("images")),
+        (
+            "V pooled",
+            "V half",
+            "L2 0.01",
+            "L2 0.03",
+            *forms.columns("tables"),
+            *forms.columns("images"),
+        ),
     ),
     Section(
         "Rotated images",
