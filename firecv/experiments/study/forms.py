@@ -47,7 +47,7 @@ SIZES = (25, 50, 100, 200, 500, 1000, 2000)
 NOTES = (
     "Every form at every strength of a grid: nothing is chosen, and no column is the best of some.",
     "Labelled: V's labels are seen, and V pooled and V half are what that is to be held against: "
-    "V among the training samples, or half of the loss of every step. Unlabelled: V's inputs alone.",
+    "V among the training samples, or half of the loss of every step. Unlabelled: V's inputs.",
 )
 TABLE_NOTE = (
     "Sample selection bias, the rows left over as target; one hidden layer of 4 ReLU units, Adam "
