@@ -57,6 +57,16 @@ def test_without_shift_fragments_count_by_size(trained, rule):
     assert sum(found.weights.values()) == pytest.approx(1)
 
 
+def test_fragments_that_differ_in_classes_keep_their_sizes_unless_the_test_rejects(trained):
+    task, _ = trained
+    x, y = blobs(400, 0.0, "a")
+    fragments = {f"class {c}": (x[y == c][:150], y[y == c][:150]) for c in (0, 1)}
+    v = as_validation(blobs(150, 0.0, "v")[0])
+    found = fragment_weights(task, fragments, v, settings=SETTINGS)
+    assert not found.test.rejects and found.test.p_value < 1
+    assert list(found.weights.values()) == [0.5, 0.5]
+
+
 def test_labels_of_v_are_not_used(trained):
     task, fragments = trained
     x, y = blobs(150, 0.0, "v")

@@ -51,9 +51,9 @@ NOTES = (
     "The strength of information (1/rho = 2) and the level were chosen in earlier trials on other "
     "seeds of bands, nuisance and skew; the other worlds had no part in that.",
     "The second start of the search and the second guard came from looking at seeds 0 to 8 of "
-    "bandsandskew and 0 to 4 of nuisance, and at seeds from 100 on; the guard's bound was set on "
-    "seeds 100 and 101 alone. That mixture is taken where information agrees, and from which gain "
-    "on, came from seeds 100 to 105 of bandsandskew and nuisanceandskew.",
+    "bandsandskew and 0 to 4 of nuisance, and at seeds from 100 on; the guard's first bound was "
+    "set on seeds 100 and 101 alone. That mixture is taken where information agrees, and from "
+    "which gain on, came from seeds 100 to 105 of bandsandskew and nuisanceandskew.",
     "That the test takes strength by degrees instead of switching the rule on came after a look at "
     "the share of rejections in the tables weigh and weigh-other, where the rule then did nothing "
     "or was switched on and off; which degrees, from seeds 100 to 102 of Fashion-MNIST.",
