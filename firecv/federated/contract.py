@@ -71,12 +71,16 @@ class Cohort:
         The share of every client there is; they sum to one. n_k / N, unless clients are weighed.
     generation
         Changes whenever `weights` do; corrections that sum over clients must then begin anew.
+    classes
+        Where a refresh of this round has looked at the classes of clients: their shares in all of
+        them together, or nothing if clients do not differ. None where it has not looked.
     """
 
     round: int
     clients: tuple[int, ...]
     weights: tuple[float, ...]
     generation: int = 0
+    classes: tuple[float, ...] | None = None
 
     @property
     def n_clients(self) -> int:

@@ -2,7 +2,8 @@
 
 What FIRE's weights are worth shows beside these. `MatchedMeans` matches means of raw inputs, or of
 activations, with a sketch of the same size, by the rule `mixture`. `LabelledLoss` uses V's labels:
-it is the ceiling of weighing clients.
+it is the ceiling of weighing clients. `ClassesAlone` weighs nobody and looks at nothing of V: it is
+what FIRE does where clients differ in classes, less the weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,15 +17,16 @@ from torch.nn import functional
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Client, Cohort
 from firecv.federated.uploads import Upload
-from firecv.federated.weighing import Weighed
+from firecv.federated.weighing import Weighed, report_classes, told_classes
 from firecv.fire.batch_norm import DifferentiableBatchNorm
 from firecv.fire.information import averaged, uphill
 from firecv.fire.mixture import mixture
+from firecv.fire.shares import proportions
 from firecv.fire.summaries import Matrix, SketchSummary
 from firecv.fire.validation import Validation
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Task, scores_and_features
-from firecv.regimes import require
+from firecv.regimes import Regime, require
 from firecv.seeding import derive_torch
 from firecv.training import holding
 
@@ -48,7 +50,12 @@ class MatchedMeans:
 
     of: Literal["inputs", "activations"] = "inputs"
     strength: float | None = None
-    every: int = 5
+    every: int = 1
+
+    @property
+    def needs(self) -> Regime:
+        """What the server must hold of V."""
+        return "unlabelled"
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights."""
@@ -103,7 +110,12 @@ class LabelledLoss:
     """
 
     strength: float = 2.0
-    every: int = 5
+    every: int = 1
+
+    @property
+    def needs(self) -> Regime:
+        """What the server must hold of V."""
+        return "labelled"
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights."""
@@ -138,3 +150,46 @@ class LabelledLoss:
                 also_from=cohort.shares_of([upload.client for upload in uploads]),
             )
         return Weighed(found, None)
+
+
+@dataclass(frozen=True)
+class ClassesAlone:
+    """Every client at n/N, with a loss that is corrected where clients differ in classes.
+
+    Attributes
+    ----------
+    every
+        Rounds from one refresh to the next.
+    """
+
+    every: int = 1
+
+    @property
+    def needs(self) -> Regime:
+        """What the server must hold of V."""
+        return "none"
+
+    def is_due(self, number: int) -> bool:
+        """Return whether the round of this number, from 1, has clients report."""
+        return (number - 1) % self.every == 0
+
+    def client_report(
+        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
+    ) -> Bundle:
+        """Return the client's size and the share of each class."""
+        return {"size": float(len(client)), **report_classes(task, client)}
+
+    def decide(
+        self,
+        task: Task,
+        server: Bundle,
+        reports: Mapping[int, Bundle],
+        uploads: Sequence[Upload],
+        cohort: Cohort,
+        holder: Validation,
+    ) -> Weighed:
+        """Return n/N, and the classes of all clients if these differ."""
+        order = sorted(reports)
+        sizes = [round(number_of(reports[k], "size")) for k in order]
+        classes = told_classes([reports[k] for k in order], sizes)
+        return Weighed(proportions(sizes), None, classes)

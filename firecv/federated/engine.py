@@ -350,6 +350,7 @@ def _nothing(client: int) -> Bundle:
 
 def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: Sequence[int], weighed: Weighed) -> Cohort:
     weights = standing(cohort, fleet.sizes, heard, weighed.weights)
+    cohort = replace(cohort, classes=weighed.classes)
     if np.allclose(weights, cohort.weights, rtol=0, atol=1e-12):
         return cohort
     found = tuple(map(float, weights))

@@ -38,6 +38,7 @@ from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
 from firecv.fire.validation import Validation
 from firecv.models import Task
+from firecv.regimes import Regime
 from firecv.seeding import derive_torch
 from firecv.tree import Tree
 
@@ -214,6 +215,10 @@ class _PrivateWeigher:
 
     own: Weigher
     private: Private
+
+    @property
+    def needs(self) -> Regime:
+        return self.own.needs
 
     def is_due(self, number: int) -> bool:
         return self.own.is_due(number)

@@ -5,11 +5,14 @@ for the rule "information" the share of each class among its labels, which tells
 server, which holds V and shows it to nobody, tests whether V differs from the pooled clients, and
 chooses their weights by one of three rules, as far as the test lets it. Labels of V are not used.
 The weights enter every mean over clients, so this goes with any algorithm.
+
+Where clients differ in classes, "information" leaves weights at n/N for some rounds, and clients
+train with a corrected loss (`firecv.federated.classes`): how sure models are says how suitable they
+are only once they know the classes, and if how often a class comes up in a client is left out.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -21,9 +24,10 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
 from firecv.fire.cautious import cautious
-from firecv.fire.class_spread import class_shares, class_spread
+from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
+from firecv.fire.shares import proportions
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -40,7 +44,7 @@ from firecv.fire.weigh import (
 from firecv.fisher import Diagonal
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Task
-from firecv.regimes import require
+from firecv.regimes import Regime, require
 from firecv.seeding import derive
 from firecv.training import holding
 
@@ -49,11 +53,18 @@ ASKED: Final = "asked"
 """What is sent beside the server's state where reports are asked for: how many clients are."""
 IN_ALL: Final = 1024
 LEAST: Final = 8
+WAIT: Final = 4
+"""Rounds for which "information" leaves weights at n/N where clients differ in classes."""
 Layers = Literal["all", "first", "last"]
 
 
 class Weigher(Protocol):
     """What decides how much each client counts."""
+
+    @property
+    def needs(self) -> Regime:
+        """What the server must hold of V."""
+        ...
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights."""
@@ -87,10 +98,13 @@ class Weighed(NamedTuple):
         Of the clients heard; they sum to one.
     test
         The shift test of V against those clients; None if there was none.
+    classes
+        As of `Cohort`.
     """
 
     weights: Vector
     test: ShiftTest | None
+    classes: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -107,7 +121,7 @@ class Weighing:
         Rounds from one refresh to the next; the first round has one.
     guarded
         Whether "mixture" and "distance" decide only once the shift test has rejected, and whether
-        "information" heeds it, and classes that differ, as `firecv.fire.cautious` says.
+        "information" heeds it, as `firecv.fire.cautious` says, and classes that differ.
     at_most
         Samples of a client that are sketched. With "information" the sketches serve the shift test
         alone, for which those of all clients count together, so that fewer of each are enough:
@@ -120,7 +134,7 @@ class Weighing:
 
     rule: Rule = "information"
     strength: float | None = None
-    every: int = 5
+    every: int = 1
     guarded: bool = True
     at_most: int = 512
     n_numbers: int = 16
@@ -137,6 +151,11 @@ class Weighing:
             )
         if self.layers not in get_args(Layers):
             raise DataError(f"layers={self.layers!r} is unknown; expected {get_args(Layers)}")
+
+    @property
+    def needs(self) -> Regime:
+        """What the server must hold of V."""
+        return "unlabelled"
 
     def is_due(self, number: int) -> bool:
         """Return whether the round of this number, from 1, refreshes the weights.
@@ -178,8 +197,7 @@ class Weighing:
                 found = halved(task, part, rng=draws)
                 report |= {"fisher": found.fisher.to_tree(), "halves": found.halves}
             if self.rule == "information" and self.guarded:
-                shares = class_shares(task, *client.data)
-                report |= {"classes": {"shares": torch.from_numpy(shares)}}
+                report |= report_classes(task, client)
         return report
 
     def decide(
@@ -217,6 +235,9 @@ class Weighing:
         with holding(task, tree_of(server, "weights")), eval_mode(task.model):
             rows = self._sketched(task, x, draws)
             test = shift_test(rows, summaries)
+            classes = self._classes([reports[k] for k in order], sizes)
+            if classes and cohort.round <= WAIT:
+                return Weighed(proportions(sizes), test, classes)
 
             def decide() -> Vector:
                 options: dict[str, Any] = {}
@@ -231,13 +252,17 @@ class Weighing:
                 options["also_from"] = cohort.shares_of(order)
                 if not self.guarded:
                     return information(task, trained, x, sizes, **options)
-                nearest = partial(mixture, rows, summaries)
-                spread = class_spread([_shares(reports[k]) for k in order], sizes)
-                return cautious(task, trained, x, sizes, test, nearest, spread, **options)
+                return cautious(task, trained, x, sizes, test, **options)
 
             is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
             weights = guarded(test, sizes, decide) if is_guarded else decide()
-        return Weighed(weights, test)
+        return Weighed(weights, test, classes)
+
+    def _classes(self, reports: Sequence[Bundle], sizes: Sequence[int]) -> tuple[float, ...] | None:
+        """Return the classes of all clients if these differ; None if that is not looked at."""
+        if self.rule != "information" or not self.guarded or self.strength == 0:
+            return None
+        return told_classes(reports, sizes)
 
     def _sketched(
         self, task: Task, x: Tensor, rng: np.random.Generator, at_most: int = AT_MOST
@@ -274,8 +299,25 @@ def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: 
     return weights / weights.sum()
 
 
-def _shares(report: Bundle) -> Vector:
-    return tree_of(report, "classes")["shares"].double().cpu().numpy()
+def told_classes(reports: Sequence[Bundle], sizes: Sequence[int]) -> tuple[float, ...]:
+    """Return the shares of the classes in all clients together, or nothing if these do not differ.
+
+    Parameters
+    ----------
+    reports
+        Of the clients, each with the shares of its classes.
+    sizes
+        Samples of each.
+    """
+    shares = [tree_of(report, "classes")["shares"].double().cpu().numpy() for report in reports]
+    pooled = pooled_if_apart(shares, sizes)
+    return () if pooled is None else tuple(map(float, pooled))
+
+
+def report_classes(task: Task, client: Client) -> Bundle:
+    """Return the part of a client's report that says which share each class has."""
+    shares = class_shares(task, *client.data)
+    return {"classes": {"shares": torch.from_numpy(shares)}}
 
 
 def _halved(report: Bundle) -> Halved:

@@ -1,10 +1,11 @@
 """How much fragments differ in their classes: label skew.
 
 Where fragments differ in classes, the model of each prefers its own, and is sure of them, so that
-being sure says little about being right: the rule `information` must not decide alone. Fragments
-say which share of their samples each class has, and nothing about the samples. What their models
-predict on V would need no such report, but cannot tell the two apart: models that differ because
-of inputs come to prefer different classes on V, too, once they are trained well.
+being sure says little about being right, on which the rule `information` relies: models must be
+trained with `firecv.fire.class_offset` then. Fragments say which share of their samples each class
+has, and nothing about the samples. What their models predict on V would need no such report, but
+cannot tell the two apart: models that differ because of inputs come to prefer different classes on
+V, too, once they are trained well.
 """
 
 from collections.abc import Sequence
@@ -75,3 +76,21 @@ def class_spread(shares: Sequence[Vector] | Matrix, sizes: Sequence[int]) -> flo
     apart = float(entr(weights @ each).sum() - weights @ entr(each).sum(1))
     by_chance = (m - 1) * (n_classes - 1) / (2 * sum(sizes))
     return max(apart - by_chance, 0.0) / float(np.log(n_classes))
+
+
+def pooled_if_apart(shares: Sequence[Vector] | Matrix, sizes: Sequence[int]) -> Vector | None:
+    """Return the shares of the classes in all fragments together if these differ; else None.
+
+    Parameters
+    ----------
+    shares, sizes
+        As for `class_spread`.
+
+    Examples
+    --------
+    >>> pooled_if_apart([np.array([1.0, 0.0]), np.array([0.0, 1.0])], [30, 10])
+    array([0.75, 0.25])
+    """
+    if class_spread(shares, sizes) <= MOST_SPREAD:
+        return None
+    return proportions(sizes) @ np.asarray(shares, np.float64)

@@ -2,18 +2,18 @@
 
 The fragments' data are all at hand, so what a federation would send is computed here: a sketch of
 each fragment at the model's weights for the shift test, and, for the rule `information`, the model
-as each fragment alone would have trained it on.
+as each fragment alone would have trained it on, with a corrected loss where classes differ.
 """
 
 import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, Literal
 
 from firecv.errors import FirecvError
 from firecv.fire.cautious import cautious
-from firecv.fire.class_spread import class_shares, class_spread
+from firecv.fire.class_offset import class_offset
+from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -121,9 +121,7 @@ def fragment_weights(
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
             trained = _alone(task, fragments, settings, seed)
-            nearest = partial(mixture, rows, summaries)
-            spread = class_spread([class_shares(task, *part) for part in fragments.values()], sizes)
-            return cautious(task, trained, x, sizes, test, nearest, spread, **options)
+            return cautious(task, trained, x, sizes, test, **options)
 
         found = decide() if rule == "information" else guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)
@@ -134,9 +132,14 @@ def _alone(
 ) -> list[Tree]:
     """Return the weights that each fragment alone trains the model to."""
     settings = replace(settings or Training(), n_epochs=ALONE_EPOCHS)
+    shares = {name: class_shares(task, *data) for name, data in fragments.items()}
+    sizes = [len(y) for _, y in fragments.values()]
+    pooled = pooled_if_apart(list(shares.values()), sizes)
     found: list[Tree] = []
     for name, data in fragments.items():
         twin = Task(copy.deepcopy(task.model), task.trainable)
+        if pooled is not None:
+            twin = twin.offset_by(class_offset(shares[name], len(data[1]), pooled))
         train(twin, data, settings, derive_torch(seed, "alone", name))
         found.append(twin.weights())
     return found

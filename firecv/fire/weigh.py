@@ -4,10 +4,9 @@ The weight of fragment i is n_i / N, unless V differs from the pooled fragments;
 decides. The recommended one, `information`, acts the more the surer the shift test is::
 
     test = shift_test(validation_rows, summaries)
-    nearest = partial(mixture, validation_rows, summaries)
-    weights = cautious(task, fragment_weights, x, sizes, test, nearest)
+    weights = cautious(task, fragment_weights, x, sizes, test)
 
-The others act once it has rejected: `guarded(test, sizes, nearest)`. Weights sum to one and enter
+The others act once it has rejected: `guarded(test, sizes, rule)`. Weights sum to one and enter
 every mean that is taken over the fragments.
 """
 

@@ -1,5 +1,6 @@
 """What is trained: a model, its loss and the names of its trainable parameters."""
 
+import copy
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from typing import NamedTuple, final
@@ -58,6 +59,7 @@ class Task:
                 "none; call requires_grad_() on those to train"
             )
         self.model, self.trainable = model, chosen
+        self._offset: Tensor | None = None
         # Where tensors are: walking through the model costs more than a small client's batch.
         buffers = [name for name, _ in model.named_buffers()]
         self._places = [_Place.of(model, name) for name in (*parameters, *buffers)]
@@ -97,7 +99,43 @@ class Task:
     def loss(self, batch: Batch, weights: Tree | None = None) -> Tensor:
         """Return the mean cross-entropy of a labelled batch."""
         x, y = batch
-        return nn.functional.cross_entropy(self.scores(x, weights), y)
+        return self.loss_of(self.scores(x, weights), y)
+
+    def loss_of(self, scores: Tensor, y: Tensor) -> Tensor:
+        """Return the mean cross-entropy of class scores.
+
+        Parameters
+        ----------
+        scores
+            Of shape (n_samples, n_classes).
+        y
+            Labels, or probabilities of the classes.
+        """
+        if self._offset is not None:
+            scores = scores + self._offset.to(scores)
+        return nn.functional.cross_entropy(scores, y)
+
+    def offset_by(self, offset: Tensor) -> "Task":
+        """Return a task of the same model whose loss adds a number to the score of each class.
+
+        Scores stay as they are: the offset is what training is to leave out of them.
+
+        Parameters
+        ----------
+        offset
+            One number for each class.
+
+        Examples
+        --------
+        >>> import torch
+        >>> task, batch = Task(nn.Linear(3, 2)), (torch.zeros(4, 3), torch.tensor([0, 1, 1, 0]))
+        >>> leaning = task.offset_by(torch.tensor([20.0, 0.0]))
+        >>> bool(leaning.loss(batch) > 9), bool(task.loss(batch) < 2)
+        (True, True)
+        """
+        twin = copy.copy(self)
+        twin._offset = offset
+        return twin
 
 
 class _Place(NamedTuple):

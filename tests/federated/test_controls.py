@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -6,14 +8,14 @@ from firecv.errors import RegimeError
 from firecv.federated import Client, LocalFleet, Plan, rounds
 from firecv.federated.algorithms import FedAvg
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.controls import LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.fire.validation import Unlabelled, as_validation
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
 from firecv.training import Training
 
 LOCAL = Training(3, 16, 0.1, "sgd")
-CONTROLS = [MatchedMeans("inputs"), MatchedMeans("activations"), LabelledLoss()]
+CONTROLS = [MatchedMeans("inputs"), MatchedMeans("activations"), LabelledLoss(), ClassesAlone()]
 
 
 def samples(centre, n, seed, flipped=False):
@@ -52,7 +54,7 @@ def test_labelled_loss_says_that_it_needs_labels():
         weights_after(LabelledLoss(), clients, Unlabelled(samples(0, 20, 9)))
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled"])
+@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled", "classes"])
 def test_identical_clients_are_left_at_their_shares(control):
     one = samples(0, 60, 0)
     found = weights_after(control, [Client(one), Client(one)], one, n_rounds=1)
@@ -60,6 +62,7 @@ def test_identical_clients_are_left_at_their_shares(control):
     assert found == pytest.approx([0.5, 0.5], abs=0.06)
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled"])
+@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled", "classes"])
 def test_rounds_of_a_refresh(control):
-    assert [n for n in range(1, 12) if control.is_due(n)] == [1, 6, 11]
+    assert all(control.is_due(n) for n in (1, 2, 3))
+    assert [n for n in range(1, 12) if replace(control, every=5).is_due(n)] == [1, 6, 11]

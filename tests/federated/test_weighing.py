@@ -10,7 +10,15 @@ from firecv.federated import Client, Cohort
 from firecv.federated.algorithms import FedAvg, Fire
 from firecv.federated.bundles import n_bytes
 from firecv.federated.uploads import Upload
-from firecv.federated.weighing import ASKED, IN_ALL, LEAST, Weighing, standing, weighing_of
+from firecv.federated.weighing import (
+    ASKED,
+    IN_ALL,
+    LEAST,
+    WAIT,
+    Weighing,
+    standing,
+    weighing_of,
+)
 from firecv.fire.validation import as_validation
 from firecv.fire.weigh import SketchSummary
 from firecv.models import Task, mlp
@@ -34,7 +42,7 @@ def client(n, seed, shift=0.0):
     return Client((x, x[:, :3].argmax(1)))
 
 
-def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
+def decided(weighing, shifts, v, sizes=None, scales=None, classes=None, number=1):
     """Return what a refresh finds, clients having the server's own weights, times their scale,
     and their own classes unless others are given."""
     model = task()
@@ -53,7 +61,7 @@ def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
         Upload(k, shares[k], {"weights": tree.scale(server["weights"], (scales or [1.0] * 9)[k])})
         for k in reports
     ]
-    cohort = Cohort(1, tuple(reports), shares)
+    cohort = Cohort(number, tuple(reports), shares)
     return weighing.decide(model, server, reports, uploads, cohort, as_validation(v))
 
 
@@ -82,16 +90,42 @@ def test_information_acts_by_degrees_though_the_test_does_not_reject():
     assert 0 < moved < most
 
 
-def test_where_clients_differ_in_classes_information_needs_a_rejection():
+def test_where_clients_differ_in_classes_information_waits_and_tells_their_shares():
     skewed, even = ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3)
-    scales = [3.0, 1.0, 0.1]
-    still, moved = (
-        decided(Weighing(), [0, 0, 0], inputs(100, 50), scales=scales, classes=classes)
-        for classes in (skewed, even)
+    found = {
+        (name, number): decided(
+            Weighing(),
+            [0, 0, 0],
+            inputs(100, 50),
+            [200, 100, 100],
+            scales=[3.0, 1.0, 0.1],
+            classes=classes,
+            number=number,
+        )
+        for name, classes in (("skewed", skewed), ("even", even))
+        for number in (1, WAIT, WAIT + 1)
+    }
+    for number in (1, WAIT):
+        assert found["skewed", number].weights.tolist() == [0.5, 0.25, 0.25]
+        assert found["even", number].weights[0] > 0.51
+        assert found["skewed", number].test == found["even", number].test is not None
+    later = [found[name, WAIT + 1].weights.tolist() for name in ("skewed", "even")]
+    assert later[0] == later[1] and later[0][0] > 0.51
+    assert all(each.classes == () for (name, _), each in found.items() if name == "even")
+    assert all(
+        each.classes == (0.5, 0.25, 0.25) for (name, _), each in found.items() if name == "skewed"
     )
-    assert not still.test.rejects and still.test == moved.test
-    assert still.weights.tolist() == [1 / 3, 1 / 3, 1 / 3]
-    assert moved.weights[0] > 0.34
+
+
+@pytest.mark.parametrize(
+    "weighing",
+    [Weighing("mixture"), Weighing("distance"), Weighing(guarded=False), Weighing(strength=0)],
+    ids=["mixture", "distance", "unguarded", "strength 0"],
+)
+def test_others_do_not_correct_for_classes(weighing):
+    skewed = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    found = decided(weighing, [0, 0, 0], inputs(100, 50), classes=skewed)
+    assert found.classes is None
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from firecv.errors import FirecvError, RegimeError
+from firecv.fire.class_offset import class_offset
 from firecv.fire.fragment_weights import RULES, fragment_weights
 from firecv.fire.validation import as_validation
 from firecv.models import Task
@@ -57,14 +58,25 @@ def test_without_shift_fragments_count_by_size(trained, rule):
     assert sum(found.weights.values()) == pytest.approx(1)
 
 
-def test_fragments_that_differ_in_classes_keep_their_sizes_unless_the_test_rejects(trained):
-    task, _ = trained
+def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkeypatch):
+    task, alike = trained
     x, y = blobs(400, 0.0, "a")
-    fragments = {f"class {c}": (x[y == c][:150], y[y == c][:150]) for c in (0, 1)}
-    v = as_validation(blobs(150, 0.0, "v")[0])
-    found = fragment_weights(task, fragments, v, settings=SETTINGS)
-    assert not found.test.rejects and found.test.p_value < 1
-    assert list(found.weights.values()) == [0.5, 0.5]
+    apart = {f"class {c}": (x[y == c][:100], y[y == c][:100]) for c in (0, 1)}
+    v, asked = as_validation(blobs(150, 0.0, "v")[0]), []
+
+    def recorded(shares, n, pooled):
+        asked.append((shares.tolist(), n, pooled.tolist()))
+        return class_offset(shares, n, pooled)
+
+    monkeypatch.setattr("firecv.fire.fragment_weights.class_offset", recorded)
+    found = fragment_weights(task, apart, v, settings=SETTINGS)
+    assert asked == [([1.0, 0.0], 100, [0.5, 0.5]), ([0.0, 1.0], 100, [0.5, 0.5])]
+    monkeypatch.setattr(
+        "firecv.fire.fragment_weights.class_offset", lambda shares, n, pooled: torch.zeros(2)
+    )
+    assert fragment_weights(task, apart, v, settings=SETTINGS).weights != found.weights
+    monkeypatch.setattr("firecv.fire.fragment_weights.class_offset", None)
+    fragment_weights(task, alike, v, settings=SETTINGS)  # nothing to correct
 
 
 def test_labels_of_v_are_not_used(trained):

@@ -48,6 +48,20 @@ def test_given_weights_are_used_and_the_models_stay() -> None:
     assert all(torch.equal(before[name], after[name]) for name in before)
 
 
+def test_an_offset_is_added_in_the_loss_and_not_to_the_scores() -> None:
+    task, offset = Task(nn.Linear(3, 4)), torch.tensor([0.5, -1.0, 2.0, 0.0], dtype=torch.float64)
+    x, y = torch.randn(6, 3), torch.tensor([0, 1, 2, 3, 0, 1])
+    other = task.offset_by(offset)
+    expected = nn.functional.cross_entropy(task.model(x) + offset.float(), y)
+    torch.testing.assert_close(other.loss((x, y)), expected)
+    assert other.loss((x, y)).dtype == torch.float32
+    assert torch.equal(other.scores(x), task.scores(x))
+    assert other.model is task.model
+    torch.testing.assert_close(
+        task.loss((x, y)), nn.functional.cross_entropy(task.scores(x), y)
+    )  # the first one has no offset
+
+
 def test_no_trainable_parameter_is_an_error() -> None:
     net = model().requires_grad_(False)
     with pytest.raises(ModelError, match="no trainable parameter"):

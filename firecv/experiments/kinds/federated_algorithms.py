@@ -6,7 +6,7 @@ from firecv.experiments.kinds.federated_methods import CONTROLS, FederatedMethod
 from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
-from firecv.federated.controls import LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.federated.weighing import Layers, Weigher, Weighing
 from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.forms import Form
@@ -64,6 +64,8 @@ def _weigher(method: FederatedMethod) -> Weigher:
         options["strength"] = method.strength
     if method.weigh == "loss":
         return LabelledLoss(every=every, **options)
+    if method.weigh == "classes":
+        return ClassesAlone(every)
     if method.weigh in CONTROLS:
         return MatchedMeans(cast(Means, method.weigh), every=every, **options)
     return Weighing(

@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from firecv.errors import DataError
 from firecv.regimes import Regime, require
 
-CONTROLS = ("inputs", "activations", "loss")
+CONTROLS = ("inputs", "activations", "loss", "classes")
 """Ways to weigh clients that FIRE's are held against."""
+NEEDED: dict[str, Regime] = {"loss": "labelled_summary", "classes": "none"}
+"""What ways to weigh clients need of V, if not a summary."""
 COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0}
 """CPU time in units of FedAvg's, roughly."""
 
@@ -51,7 +53,7 @@ class FederatedMethod:
         if self.is_pooled:
             require("labelled", self.regime, "pooling V")
         if self.weigh is not None:
-            needed: Regime = "labelled_summary" if self.weigh == "loss" else "summary"
+            needed = NEEDED.get(self.weigh, "summary")
             require(needed, self.regime, f"weighing clients by {self.weigh!r}")
         elif self.is_fire and self.form is None:
             raise DataError("FIRE needs a form that acts on training, or a rule to weigh clients")

@@ -17,6 +17,9 @@ from firecv.experiments.spec import Columns, ProtocolName
 if TYPE_CHECKING:
     from firecv.federated.engine import Round
 
+LABEL_SKEWED = ("bandsandskew", "nuisanceandskew", "skew", "mildskew")
+"""The worlds whose clients differ in classes by more than chance."""
+
 
 @dataclass(frozen=True)
 class Federation:
@@ -68,9 +71,11 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, label skew (twice), fewer sketches, a second opinion, doubt."""
+        """Raised with two starts, label skew (thrice), fewer sketches, a second opinion, doubt."""
         if self.method.weigh == "information":
-            return 5 if self.method.guarded is False else 7
+            if self.method.guarded is False:
+                return 5
+            return 8 if self.world in LABEL_SKEWED else 7
         return 3 if self.method.weigh == "loss" else 1
 
     @property

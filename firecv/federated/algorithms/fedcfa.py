@@ -113,7 +113,7 @@ class FedCFA:
         def objective(batch: Batch, rows: Tensor) -> Tensor:
             x, y = batch
             h = encoder(x)
-            loss = functional.cross_entropy(decoder(h), y)
+            loss = task.loss_of(decoder(h), y)
             n_swapped = round(self.swapped_rate * h.shape[1])
             if not n_swapped:
                 return loss
@@ -125,8 +125,8 @@ class FedCFA:
             kept = functional.one_hot(y, averages["y"].shape[1]).to(h.dtype)
             share = n_swapped / h.shape[1]
             blend = (1 - share) * kept + share * averages["y"][drawn]
-            swaps = functional.cross_entropy(decoder(mixed.same), y)
-            swaps = swaps + functional.cross_entropy(decoder(mixed.other), blend)
+            swaps = task.loss_of(decoder(mixed.same), y)
+            swaps = swaps + task.loss_of(decoder(mixed.other), blend)
             return loss + self.strength * swaps + self.decorrelation * correlation(h)
 
         return objective

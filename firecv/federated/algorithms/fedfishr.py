@@ -82,7 +82,7 @@ class FedFishr:
         def penalised(batch: Batch, rows: Tensor) -> Tensor:
             scores, features = scores_and_features(task, batch[0])
             distance = tree.squared_distance(variance(scores, features, batch[1]), everybodys)
-            loss = functional.cross_entropy(scores, batch[1])
+            loss = task.loss_of(scores, batch[1])
             return loss + self.strength * distance / tree.size(everybodys)
 
         is_on = number_of(server, "round") >= max(1.0, self.warm_up_rate * self.n_rounds)

@@ -19,6 +19,7 @@ import torch
 
 from firecv.errors import ModelError
 from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.classes import CLASSES, corrected, with_classes
 from firecv.federated.compression import Compression, packed, unpacked
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.term import Term
@@ -57,7 +58,8 @@ class Fire:
     fisher_on
         Whose Fisher I_G is made of: "client", "validation" or both ("mix").
     every
-        Rounds from one refresh to the next.
+        Rounds from one refresh to the next; None for every round with `weigh`, whose sketches are
+        small, and for every fifth with forms that send Fishers.
     structure
         Of the Fishers that are sent.
     accumulation
@@ -75,7 +77,7 @@ class Fire:
     strength: float | None = None
     validation: Literal["server", "shared"] = "server"
     fisher_on: Literal["client", "validation", "mix"] = "mix"
-    every: int = 5
+    every: int | None = None
     structure: str = "diagonal"
     accumulation: Accumulation = field(default_factory=Accumulation)
     compression: Compression = "none"
@@ -93,7 +95,7 @@ class Fire:
             if getattr(self, name) not in choices:
                 given = getattr(self, name)
                 raise ModelError(f"{name} is {given!r}; expected one of {', '.join(choices)}")
-        if self.every < 1 or not 0 <= self._strength < 1e30:
+        if self._every < 1 or not 0 <= self._strength < 1e30:
             raise ModelError(
                 f"every is a whole number from 1 on and strength a number from 0 on, got "
                 f"{self.every} and {self.strength}"
@@ -109,7 +111,7 @@ class Fire:
         """How clients are weighed; None for forms that act on training."""
         if self.form != "weigh" or self.strength == 0:
             return None
-        return Weighing(self.rule, self.strength, self.every)
+        return Weighing(self.rule, self.strength, self._every)
 
     def sees(self, holder: Validation) -> Regime:
         """Return what is seen of V, given what the server holds."""
@@ -131,7 +133,8 @@ class Fire:
 
     def sends(self, server: Bundle, client: int) -> Bundle:
         """Return the weights, and I_G if this client does not have it yet."""
-        sent: Bundle = {name: server[name] for name in ("weights", "round", "labelled")}
+        names = ("weights", "round", "labelled", CLASSES)
+        sent: Bundle = {name: server[name] for name in names if name in server}
         if "information" in server:
             received = tree_of(server, "received")["version"]
             if int(received[client]) < number_of(server, "version"):
@@ -155,7 +158,8 @@ class Fire:
         if "information" in memory and self._keeps_fisher:
             known = self._fisher(tree_of(memory, "information"))
         if self.form == "weigh" or self.strength == 0:
-            trained = train_from(task, weights, client.data, self.local, rng).weights
+            own = corrected(task, server, client)
+            trained = train_from(own, weights, client.data, self.local, rng).weights
         else:
             is_shared = self.validation == "shared"
             seen = client.validation if is_shared else Validation("none")
@@ -172,7 +176,8 @@ class Fire:
         """Return the mean of the weights and, at refreshes, I_G."""
         if not self._keeps_fisher:
             weights = uploads.mean().trees["weights"]
-            return {**server, "weights": weights, "round": float(cohort.round)}
+            plain: Bundle = {**server, "weights": weights, "round": float(cohort.round)}
+            return with_classes(plain, server, cohort)
         aside: list[Upload] = []
         heard: list[int] = []
 
@@ -212,6 +217,12 @@ class Fire:
         return default_strength(self.form) if self.strength is None else self.strength
 
     @property
+    def _every(self) -> int:
+        if self.every is not None:
+            return self.every
+        return 1 if self.form == "weigh" else 5
+
+    @property
     def _keeps_fisher(self) -> bool:
         """Whether a Fisher is accumulated on the server and sent to clients."""
         if self.strength == 0:
@@ -220,7 +231,7 @@ class Fire:
         return self.form in ("precondition", "quadratic") or is_frozen
 
     def _is_due(self, number: float) -> bool:
-        return (number - 1) % self.every == 0
+        return (number - 1) % self._every == 0
 
     def _fisher(self, arrays: Tree) -> Fisher:
         return STRUCTURES[self.structure].from_tree(arrays)

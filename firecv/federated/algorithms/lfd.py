@@ -20,7 +20,6 @@ from typing import ClassVar
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.checks import check_number
@@ -84,6 +83,6 @@ class LfD:
 
         def objective(batch: Batch, rows: Tensor) -> Tensor:
             x, y = batch
-            return functional.cross_entropy(task.scores(x) + self.strength * drift[y], y)
+            return task.loss_of(task.scores(x) + self.strength * drift[y], y)
 
         return objective

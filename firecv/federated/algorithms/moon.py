@@ -88,7 +88,7 @@ class MOON:
         def objective(batch: Batch, rows: Tensor) -> Tensor:
             scores, features = scores_and_features(task, batch[0])
             term = contrast(features, towards[rows], away[rows], self.temperature)
-            return functional.cross_entropy(scores, batch[1]) + self.strength * term
+            return task.loss_of(scores, batch[1]) + self.strength * term
 
         return objective
 

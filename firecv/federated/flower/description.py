@@ -12,7 +12,7 @@ from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
-from firecv.federated.controls import LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
 from firecv.federated.secure import Secure
@@ -26,7 +26,16 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 WRAPPERS: Final[dict[str, type[Algorithm]]] = {"private": Private, "weighed": Weighed}
 SETTINGS: Final = {
     kind.__name__.lower(): kind
-    for kind in (Accumulation, LabelledLoss, MatchedMeans, Screen, Secure, Training, Weighing)
+    for kind in (
+        Accumulation,
+        ClassesAlone,
+        LabelledLoss,
+        MatchedMeans,
+        Screen,
+        Secure,
+        Training,
+        Weighing,
+    )
 }
 
 

@@ -20,6 +20,7 @@ class Fixed:
 
     def __init__(self, first=1, weights=SHARES):
         self.first, self.weights = first, weights
+        self.needs = "unlabelled"
 
     def is_due(self, number):
         return number == self.first
