@@ -53,7 +53,8 @@ FIRE_ROUNDS, FIRE_TURNS = 10, 9
 """Two refreshes are in as many rounds; what they cost repeats with every five."""
 QUICK_DIVISOR = 5
 FORMS: dict[str, Fire] = {
-    "weigh": Fire(local=LOCAL),
+    "weigh": Fire(every=5, local=LOCAL),
+    "weigh every round": Fire(local=LOCAL),
     "precondition": Fire("precondition", local=LOCAL),
     "quadratic": Fire("quadratic", local=LOCAL),
     "quadratic 8bit": Fire("quadratic", compression="8bit", local=LOCAL),
@@ -71,7 +72,8 @@ METRICS = {
     "they are asked; the median of five processes",
     "memory_growth": "that memory over the same with 100 clients",
     "fire_time_ratio": f"time of FIRE over FedAvg's, over {FIRE_ROUNDS} rounds with a refresh in "
-    "every fifth, V differing from the clients; firecv is the default form",
+    "every fifth, V differing from the clients; firecv is `weigh`, whose default is to refresh in "
+    "every round",
     "fire_bytes_ratio": "bytes sent up and down by FIRE over FedAvg's, in the same rounds",
     "diagonal_bytes_ratio": "the same of `quadratic` with diagonal Fishers as they are",
     "eight_bit_bytes_ratio": "the same of `quadratic` with diagonal Fishers in 8 bits",

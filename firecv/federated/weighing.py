@@ -9,6 +9,7 @@ The weights enter every mean over clients, so this goes with any algorithm.
 Where clients differ in classes, "information" leaves weights at n/N for some rounds, and clients
 train with a corrected loss (`firecv.federated.classes`): how sure models are says how suitable they
 are only once they know the classes, and if how often a class comes up in a client is left out.
+Then, too, the nearest mixture may overrule it (`firecv.fire.overruled`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,6 +28,7 @@ from firecv.fire.cautious import cautious
 from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
+from firecv.fire.overruled import overruled
 from firecv.fire.shares import proportions
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
 from firecv.fire.validation import Validation
@@ -252,7 +254,8 @@ class Weighing:
                 options["also_from"] = cohort.shares_of(order)
                 if not self.guarded:
                     return information(task, trained, x, sizes, **options)
-                return cautious(task, trained, x, sizes, test, **options)
+                found = cautious(task, trained, x, sizes, test, **options)
+                return overruled(found, rows, summaries) if classes else found
 
             is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
             weights = guarded(test, sizes, decide) if is_guarded else decide()

@@ -6,7 +6,7 @@ as each fragment alone would have trained it on, with a corrected loss where cla
 """
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from firecv.errors import FirecvError
 from firecv.fire.cautious import cautious
 from firecv.fire.class_offset import class_offset
 from firecv.fire.class_spread import class_shares, pooled_if_apart
+from firecv.fire.overruled import overruled
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -120,26 +121,34 @@ def fragment_weights(
                 ]
                 own = halved(task, x, rng=derive(seed, "halves"))
                 return distance(parts, own, sizes, **options)
-            trained = _alone(task, fragments, settings, seed)
-            return cautious(task, trained, x, sizes, test, **options)
+            shares = [class_shares(task, *part) for part in fragments.values()]
+            pooled = pooled_if_apart(shares, sizes)
+            trained = _alone(task, fragments, settings, seed, shares, pooled)
+            found = cautious(task, trained, x, sizes, test, **options)
+            return overruled(found, rows, summaries) if pooled is not None else found
 
         found = decide() if rule == "information" else guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)
 
 
 def _alone(
-    task: Task, fragments: Mapping[str, Batch], settings: Training | None, seed: int
+    task: Task,
+    fragments: Mapping[str, Batch],
+    settings: Training | None,
+    seed: int,
+    shares: Sequence[Vector],
+    pooled: Vector | None,
 ) -> list[Tree]:
-    """Return the weights that each fragment alone trains the model to."""
+    """Return the weights that each fragment alone trains the model to.
+
+    With the shares of classes in all fragments together its own are left out of the scores.
+    """
     settings = replace(settings or Training(), n_epochs=ALONE_EPOCHS)
-    shares = {name: class_shares(task, *data) for name, data in fragments.items()}
-    sizes = [len(y) for _, y in fragments.values()]
-    pooled = pooled_if_apart(list(shares.values()), sizes)
     found: list[Tree] = []
-    for name, data in fragments.items():
+    for (name, data), own in zip(fragments.items(), shares, strict=True):
         twin = Task(copy.deepcopy(task.model), task.trainable)
         if pooled is not None:
-            twin = twin.offset_by(class_offset(shares[name], len(data[1]), pooled))
+            twin = twin.offset_by(class_offset(own, len(data[1]), pooled))
         train(twin, data, settings, derive_torch(seed, "alone", name))
         found.append(twin.weights())
     return found

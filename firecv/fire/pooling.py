@@ -38,13 +38,21 @@ class Pooled(NamedTuple):
     n_effective: float
 
 
-def pooled(summaries: Sequence[SketchSummary]) -> Pooled:
+def pooled(summaries: Sequence[SketchSummary], shares: Vector | None = None) -> Pooled:
     """Return the moments of the mixture of fragments, unbiased unless one is far the widest.
 
     With W_i the covariance of fragment i and B that of the means (less their own sampling noise),
     a draw from the mixture has covariance sum_i (n_i / N) W_i + B. The mean has sampling noise
     sum_i (n_i / N)^2 W_i / used_i; against the law that fragments were cut from, however unevenly,
     also B / N. With every sample used that is (W + B) / N, as for N draws.
+
+    Parameters
+    ----------
+    summaries
+        One per fragment.
+    shares
+        Weights of the fragments instead of n_i / N. These are chosen, not drawn, so that the mean
+        has the fragments' sampling noise alone.
 
     Examples
     --------
@@ -54,9 +62,9 @@ def pooled(summaries: Sequence[SketchSummary]) -> Pooled:
     (array([2.]), array([[5.5]]))
     """
     check_summaries(summaries)
-    shares = proportions([s.n for s in summaries])
+    total = float(sum(s.n for s in summaries)) if shares is None else np.inf
+    shares = proportions([s.n for s in summaries]) if shares is None else shares
     used = np.array([s.used for s in summaries], np.float64)
-    total = float(sum(s.n for s in summaries))
     means = np.stack([s.mean for s in summaries])
     within = covariances(summaries)
     mean = shares @ means

@@ -26,7 +26,7 @@ from scipy.stats import chi2
 
 from firecv.errors import DataError
 from firecv.fire.pooling import pooled, shrunk, standard_deviations
-from firecv.fire.summaries import Matrix, SketchSummary, check_rows
+from firecv.fire.summaries import Matrix, SketchSummary, Vector, check_rows
 
 LEVEL = 0.01
 
@@ -53,7 +53,11 @@ class ShiftTest(NamedTuple):
 
 
 def shift_test(
-    validation: Matrix, summaries: Sequence[SketchSummary], *, level: float = LEVEL
+    validation: Matrix,
+    summaries: Sequence[SketchSummary],
+    *,
+    level: float = LEVEL,
+    shares: Vector | None = None,
 ) -> ShiftTest:
     """Return whether the validation set differs from the fragments pooled by their sizes.
 
@@ -67,6 +71,9 @@ def shift_test(
         One per fragment, taken at the same weights and with the same seed.
     level
         Rate of false alarms to allow.
+    shares
+        Weights of the fragments instead of their sizes. If they were chosen by these sketches, the
+        test is too lenient.
 
     Examples
     --------
@@ -80,7 +87,7 @@ def shift_test(
     """
     if not 0 < level < 1:
         raise DataError(f"the level is a rate of false alarms between 0 and 1, got {level}")
-    total, laws = laws_without_shift(validation, summaries)
+    total, laws = laws_without_shift(validation, summaries, shares)
     tests = (law.outcome(total, level) for law in laws.values())
     return max(tests, key=lambda test: test.p_value)
 
@@ -102,11 +109,11 @@ class Moments(NamedTuple):
 
 
 def laws_without_shift(
-    validation: Matrix, summaries: Sequence[SketchSummary]
+    validation: Matrix, summaries: Sequence[SketchSummary], shares: Vector | None = None
 ) -> tuple[float, dict[str, Moments]]:
     """Return T, and the moments it would have without shift by either law."""
     rows = check_validation(validation, summaries)
-    n_rows, mixture = len(rows), pooled(summaries)
+    n_rows, mixture = len(rows), pooled(summaries, shares)
     share = n_rows / (n_rows + mixture.n_effective)  # of V in the common mean
     rows = rows - mixture.mean
     both = share * (rows.T @ rows / n_rows) + (1 - share) * mixture.covariance

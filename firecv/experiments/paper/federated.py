@@ -48,8 +48,8 @@ NOTES = (
     "hundredth of it, the best mean accuracy at seeds 1000 and 1001 of bands and skew. This was "
     "done after a first run of this table, on its own seeds, in which some of the published ones "
     "fell far below FedAvg; FedAS and SCAFFOLD were left as they are.",
-    "Classes corrected: FedAvg with a loss corrected for each client's classes, as FIRE weigh has it "
-    "under label skew, and no weights; elsewhere it is FedAvg.",
+    "Classes corrected: FedAvg with a loss corrected for each client's classes, as FIRE weigh has "
+    "it under label skew, and no weights; elsewhere it is FedAvg.",
     "FIRE is Algorithm 1 as printed: strength 0.1, diagonal Fishers every 5 rounds, accumulated "
     "without scaling, every client holds V with its labels. FIRE weigh sees V's inputs on the "
     "server alone. In that first run FIRE had a scaled Fisher, as is our default, and lost to "

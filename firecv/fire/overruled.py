@@ -1,0 +1,72 @@
+"""Where fragments differ in classes: when the nearest mixture overrules `information`.
+
+The rule `information` relies on how sure models are, and clients that differ in classes and sizes
+can be sure and wrong. The rule `mixture` relies on what sketches of V have in common with those of
+fragments, and what V shares with the wrong fragments alone can mislead it; but then no mixture
+comes near V, which can be seen. So if a mixture explains V and information would move weights the
+other way, the mixture is taken.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from firecv.fire.mixture import mixture
+from firecv.fire.shares import proportions
+from firecv.fire.shift_test import shift_test
+from firecv.fire.summaries import Matrix, SketchSummary, Vector
+
+MOST_LEFT: Final = 0.01
+"""Up to which squared distance, by `left`, a mixture is taken to explain V."""
+
+
+def overruled(found: Vector, validation: Matrix, summaries: Sequence[SketchSummary]) -> Vector:
+    """Return weights as they were found, or those of the nearest mixture if it overrules them.
+
+    Parameters
+    ----------
+    found
+        Weights by another rule.
+    validation, summaries
+        As for `mixture`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from firecv.seeding import derive
+    >>> rng = derive(0, "example")
+    >>> summaries = [SketchSummary.of_rows(rng.normal(c, 1, (200, 4))) for c in (0, 1, 2)]
+    >>> inside, outside = rng.normal(2, 1, (50, 4)), rng.normal([2, 2, 2, 9], 1, (50, 4))
+    >>> wrong = np.array([0.8, 0.1, 0.1])
+    >>> overruled(wrong, inside, summaries).round(1), overruled(wrong, outside, summaries)
+    (array([0. , 0.1, 0.9]), array([0.8, 0.1, 0.1]))
+    """
+    shares, nearest = proportions([s.n for s in summaries]), mixture(validation, summaries)
+    is_opposed = float((found - shares) @ (nearest - shares)) <= 0
+    return nearest if is_opposed and left(validation, summaries, nearest) <= MOST_LEFT else found
+
+
+def left(validation: Matrix, summaries: Sequence[SketchSummary], weights: Vector) -> float:
+    """Return how far V is from a mixture of fragments, squared, in units of their common spread.
+
+    The statistic of the shift test over its expectation, less one, per sample of V: what V's own
+    sampling makes of it is left out, and it does not grow with V.
+
+    Parameters
+    ----------
+    validation, summaries
+        As for `mixture`.
+    weights
+        Of the fragments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from firecv.seeding import derive
+    >>> rng = derive(0, "example")
+    >>> summaries = [SketchSummary.of_rows(rng.normal(c, 1, (900, 4))) for c in (0, 2)]
+    >>> rows = rng.normal(2, 1, (400, 4))
+    >>> [round(left(rows, summaries, np.array([1 - w, w])), 2) for w in (0.5, 0.9, 1.0)]
+    [0.17, 0.01, -0.0]
+    """
+    test = shift_test(validation, summaries, shares=weights)
+    return (test.statistic / test.degrees - 1) / len(validation) if test.degrees else 0.0
