@@ -96,7 +96,7 @@ def test_where_clients_differ_in_classes_information_waits_and_tells_their_share
         (name, number): decided(
             Weighing(),
             [0, 0, 0],
-            inputs(100, 50),
+            inputs(100, 50, 6.0),  # like no mixture of them
             [200, 100, 100],
             scales=[3.0, 1.0, 0.1],
             classes=classes,
@@ -115,6 +115,20 @@ def test_where_clients_differ_in_classes_information_waits_and_tells_their_share
     assert all(
         each.classes == (0.5, 0.25, 0.25) for (name, _), each in found.items() if name == "skewed"
     )
+
+
+def test_where_they_differ_and_v_is_like_all_of_them_weights_are_the_sizes():
+    skewed = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
+    found = decided(
+        Weighing(),
+        [0, 0, 0],
+        inputs(100, 50),
+        [200, 100, 100],
+        scales=[3.0, 1.0, 0.1],
+        classes=skewed,
+        number=WAIT + 1,
+    )
+    assert found.weights.tolist() == [0.5, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkey
     task, alike = trained
     x, y = blobs(400, 0.0, "a")
     apart = {f"class {c}": (x[y == c][:100], y[y == c][:100]) for c in (0, 1)}
-    v, asked = as_validation(blobs(150, 0.0, "v")[0]), []
+    v, asked = as_validation(blobs(150, 4.0, "v")[0]), []  # like no mixture of fragments
 
     def recorded(shares, n, pooled):
         asked.append((shares.tolist(), n, pooled.tolist()))
@@ -75,6 +75,11 @@ def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkey
         "firecv.fire.fragment_weights.class_offset", lambda shares, n, pooled: torch.zeros(2)
     )
     assert fragment_weights(task, apart, v, settings=SETTINGS).weights != found.weights
+    alike_v = as_validation(blobs(150, 0.0, "v")[0])
+    assert fragment_weights(task, apart, alike_v, settings=SETTINGS).weights == {
+        "class 0": 0.5,
+        "class 1": 0.5,
+    }  # a mixture explains V, that of the sizes
     monkeypatch.setattr("firecv.fire.fragment_weights.class_offset", None)
     fragment_weights(task, alike, v, settings=SETTINGS)  # nothing to correct
 
