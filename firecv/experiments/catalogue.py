@@ -31,6 +31,7 @@ TABLES: dict[str, Declared] = {
     "forms-size": forms.size_table,
     "weigh": weigh.table,
     "weigh-other": weigh.other_table,
+    "weigh-classes": weigh.classes_table,
     "weigh-size": weigh.size_table,
     "weigh-settings": weigh.settings_table,
     "weigh-algorithms": weigh.algorithms_table,

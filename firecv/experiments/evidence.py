@@ -33,7 +33,14 @@ SECTIONS = (
     Section(
         "Weighing clients",
         "The server knows V's inputs and nothing else; V never moves.",
-        ("weigh", "weigh-other", "weigh-size", "weigh-settings", "weigh-algorithms"),
+        (
+            "weigh",
+            "weigh-other",
+            "weigh-classes",
+            "weigh-size",
+            "weigh-settings",
+            "weigh-algorithms",
+        ),
         ("FIRE weigh",),
     ),
     Section(

@@ -1,6 +1,7 @@
 """Weighing clients with V's help: FIRE's rules beside the controls of their regime."""
 
 from dataclasses import replace
+from typing import cast
 
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import LABEL_SKEWED, Federation
@@ -138,6 +139,19 @@ def other_table(protocol: ProtocolName) -> Table:
     title = "Accuracy on data sets on which no number of the rule was set"
     found = _table("weigh-other", title, protocol, cells)
     return replace(found, notes=(*OTHER_NOTES, *found.notes))
+
+
+def classes_table(protocol: ProtocolName) -> Table:
+    """Return what weights add where clients differ in classes and the loss is corrected for it."""
+    cells = tuple(
+        cell
+        for declared, name in ((table, "Fashion-MNIST, "), (other_table, ""))
+        for cell in (replace(c, row=name + c.row) for c in declared(protocol).cells)
+        if cell.column in (ALONE, OURS, "labelled loss")
+        and cast(Federation, cell.setting).world in LABEL_SKEWED
+    )
+    title = "What weights add where clients differ in classes: the runs of weigh and weigh-other"
+    return replace(_table("weigh-classes", title, protocol, cells), rival=ALONE)
 
 
 VARIATIONS: dict[str, dict[str, int | float | str]] = {
