@@ -168,6 +168,7 @@ VARIATIONS: dict[str, dict[str, int | float | str]] = {
 CROWDS: dict[str, dict[str, int | float]] = {
     "50 clients": {"n_clients": 50},
     "200 clients": {"n_clients": 200},
+    "200 clients with 100 images each": {"n_clients": 200, "n_train": 20_000},
     "50 clients, 3 in 10 take part": {"n_clients": 50, "participation": 0.3},
     "3 in 10 take part": {"participation": 0.3},
 }
