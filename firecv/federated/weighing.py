@@ -24,7 +24,7 @@ from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.uploads import Upload
-from firecv.fire.cautious import cautious
+from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.distance import Halved
 from firecv.fire.fragment_weights import RULES, Rule
@@ -245,6 +245,8 @@ class Weighing:
                 options: dict[str, Any] = {}
                 if self.strength is not None:
                     options["strength"] = self.strength
+                elif classes:
+                    options["strength"] = STRENGTH_APART
                 if self.rule == "mixture":
                     return mixture(rows, summaries, **options)
                 if self.rule == "distance":

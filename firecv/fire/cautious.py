@@ -6,10 +6,12 @@ seldom rejects, and weights that are switched on and off from refresh to refresh
 fragment starts from the average before.
 
 Where fragments differ in classes, being sure says little about being right, and models must be
-trained with `firecv.fire.class_offset` before they are compared.
+trained with `firecv.fire.class_offset` before they are compared. They then differ less in how sure
+they are, and the rule has twice the strength.
 """
 
 from collections.abc import Sequence
+from typing import Final
 
 from torch import Tensor
 
@@ -20,6 +22,10 @@ from firecv.fire.summaries import Vector
 from firecv.models import Task
 from firecv.tree import Tree
 
+STRENGTH: Final = 2.0
+STRENGTH_APART: Final = 4.0
+"""Where fragments differ in classes."""
+
 
 def cautious(
     task: Task,
@@ -28,7 +34,7 @@ def cautious(
     sizes: Sequence[int],
     test: ShiftTest,
     *,
-    strength: float = 2.0,
+    strength: float = STRENGTH,
     also_from: Vector | None = None,
 ) -> Vector:
     """Return the weights of `information`, the closer to n/N the more doubt there is of a shift.

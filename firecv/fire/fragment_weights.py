@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from firecv.errors import FirecvError
-from firecv.fire.cautious import cautious
+from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_offset import class_offset
 from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.overruled import overruled
@@ -124,6 +124,8 @@ def fragment_weights(
             shares = [class_shares(task, *part) for part in fragments.values()]
             pooled = pooled_if_apart(shares, sizes)
             trained = _alone(task, fragments, settings, seed, shares, pooled)
+            if strength is None and pooled is not None:
+                options["strength"] = STRENGTH_APART
             found = cautious(task, trained, x, sizes, test, **options)
             return overruled(found, rows, summaries) if pooled is not None else found
 
