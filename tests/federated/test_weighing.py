@@ -19,6 +19,7 @@ from firecv.federated.weighing import (
     standing,
     weighing_of,
 )
+from firecv.fire.cautious import STRENGTH_APART
 from firecv.fire.validation import as_validation
 from firecv.fire.weigh import SketchSummary
 from firecv.models import Task, mlp
@@ -92,9 +93,10 @@ def test_information_acts_by_degrees_though_the_test_does_not_reject():
 
 def test_where_clients_differ_in_classes_information_waits_and_tells_their_shares():
     skewed, even = ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3)
+    strengths = {"skewed": None, "even": STRENGTH_APART}  # what is the default of the first
     found = {
         (name, number): decided(
-            Weighing(),
+            Weighing(strength=strengths[name]),
             [0, 0, 0],
             inputs(100, 50, 6.0),  # like no mixture of them
             [200, 100, 100],

@@ -61,8 +61,8 @@ NOTES = (
     "wait came from seeds 100 to 109 of bandsandskew and nuisanceandskew, where waits of three to "
     "six rounds were tried. That a mixture which explains V may overrule information came after "
     "one of the first four seeds of bandsandskew was seen to fail without it; how, and its bound, "
-    "from seeds 100 to 119. The double strength came from the same seeds, after the tables had been "
-    "seen with the single one (58.3 in bandsandskew, 44.3 in nuisanceandskew).",
+    "from seeds 100 to 119. The double strength came from the same seeds, after this table had "
+    "been seen with the single one (58.3 in bandsandskew, 44.3 in nuisanceandskew).",
     "That the test takes strength by degrees instead of switching the rule on came after a look at "
     "the share of rejections in the tables weigh and weigh-other, where the rule then did nothing "
     "or was switched on and off; which degrees, from seeds 100 to 102 of Fashion-MNIST.",
