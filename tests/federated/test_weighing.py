@@ -24,6 +24,7 @@ from firecv.fire.validation import as_validation
 from firecv.fire.weigh import SketchSummary
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
+from firecv.training import Training
 
 RULES = ["information", "mixture", "distance"]
 
@@ -259,3 +260,16 @@ def test_algorithms_without_weighing_have_none():
 def test_settings_without_sense_are_named(settings):
     with pytest.raises(DataError, match="expected one of|from 1 on"):
         Weighing(**settings)
+
+
+def test_by_default_weights_are_refreshed_every_round_and_fishers_every_fifth():
+    assert [Fire().weighing.is_due(n) for n in (1, 2, 3)] == [True] * 3
+    assert [Fire(every=5).weighing.is_due(n) for n in (1, 2, 6)] == [True, False, True]
+    some, model, local = client(60, 0), task(), Training(1, 32, 0.1, "sgd")
+    for fire, expected in ((Fire("quadratic", local=local), 2), (Fire(local=local), 0)):
+        sent = {"weights": model.weights(), "labelled": 0.0}
+        uploads = [
+            fire.client_update(model, {**sent, "round": float(n)}, {}, some, derive_torch(0, n))[0]
+            for n in range(6)
+        ]
+        assert sum("fisher" in upload for upload in uploads) == expected
