@@ -6,10 +6,10 @@ server, which holds V and shows it to nobody, tests whether V differs from the p
 chooses their weights by one of three rules, as far as the test lets it. Labels of V are not used.
 The weights enter every mean over clients, so this goes with any algorithm.
 
-Where clients differ in classes, "information" leaves weights at n/N for some rounds, and clients
-train with a corrected loss (`firecv.federated.classes`): how sure models are says how suitable they
-are only once they know the classes, and if how often a class comes up in a client is left out.
-Then, too, the nearest mixture may overrule it (`firecv.fire.overruled`).
+Where clients differ in classes, being sure says little about being right: with "information" they
+then train with a loss that leaves out how often each class comes up in their own data
+(`firecv.federated.classes`), and weights move only if a mixture of clients explains V
+(`firecv.fire.explained`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,8 @@ from firecv.federated.uploads import Upload
 from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.distance import Halved
+from firecv.fire.explained import explained
 from firecv.fire.fragment_weights import RULES, Rule
-from firecv.fire.overruled import overruled
-from firecv.fire.shares import proportions
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -55,8 +54,6 @@ ASKED: Final = "asked"
 """What is sent beside the server's state where reports are asked for: how many clients are."""
 IN_ALL: Final = 1024
 LEAST: Final = 8
-WAIT: Final = 4
-"""Rounds for which "information" leaves weights at n/N where clients differ in classes."""
 Layers = Literal["all", "first", "last"]
 
 
@@ -238,8 +235,6 @@ class Weighing:
             rows = self._sketched(task, x, draws)
             test = shift_test(rows, summaries)
             classes = self._classes([reports[k] for k in order], sizes)
-            if classes and cohort.round <= WAIT:
-                return Weighed(proportions(sizes), test, classes)
 
             def decide() -> Vector:
                 options: dict[str, Any] = {}
@@ -257,7 +252,7 @@ class Weighing:
                 if not self.guarded:
                     return information(task, trained, x, sizes, **options)
                 found = cautious(task, trained, x, sizes, test, **options)
-                return overruled(found, rows, summaries) if classes else found
+                return explained(found, rows, summaries) if classes else found
 
             is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
             weights = guarded(test, sizes, decide) if is_guarded else decide()

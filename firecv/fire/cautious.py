@@ -22,9 +22,8 @@ from firecv.fire.summaries import Vector
 from firecv.models import Task
 from firecv.tree import Tree
 
-STRENGTH: Final = 2.0
 STRENGTH_APART: Final = 4.0
-"""Where fragments differ in classes."""
+"""The default strength where fragments differ in classes."""
 
 
 def cautious(
@@ -34,7 +33,7 @@ def cautious(
     sizes: Sequence[int],
     test: ShiftTest,
     *,
-    strength: float = STRENGTH,
+    strength: float = 2.0,
     also_from: Vector | None = None,
 ) -> Vector:
     """Return the weights of `information`, the closer to n/N the more doubt there is of a shift.

@@ -14,7 +14,7 @@ from firecv.errors import FirecvError
 from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_offset import class_offset
 from firecv.fire.class_spread import class_shares, pooled_if_apart
-from firecv.fire.overruled import overruled
+from firecv.fire.explained import explained
 from firecv.fire.summaries import Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -127,7 +127,7 @@ def fragment_weights(
             if strength is None and pooled is not None:
                 options["strength"] = STRENGTH_APART
             found = cautious(task, trained, x, sizes, test, **options)
-            return overruled(found, rows, summaries) if pooled is not None else found
+            return explained(found, rows, summaries) if pooled is not None else found
 
         found = decide() if rule == "information" else guarded(test, sizes, decide)
     return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)

@@ -1,10 +1,10 @@
-"""When the nearest mixture overrules another rule, and how far V is left from it."""
+"""Which weights are taken where fragments differ in classes, and how far V is from a mixture."""
 
 import numpy as np
 import pytest
 
+from firecv.fire.explained import MOST_LEFT, explained, left
 from firecv.fire.mixture import mixture
-from firecv.fire.overruled import MOST_LEFT, left, overruled
 from firecv.fire.pooling import pooled
 from firecv.fire.shift_test import shift_test
 from firecv.fire.summaries import SketchSummary
@@ -27,27 +27,27 @@ def rows(centre, n=100, seed=0):
 
 
 @pytest.mark.parametrize(
-    ("found", "centre", "is_taken"),
+    ("found", "centre", "taken"),
     [
-        ([0.8, 0.1, 0.1], 2.0, True),  # the wrong way, and V is like the last fragment
-        ([0.1, 0.2, 0.7], 2.0, False),  # the right way
-        ([0.8, 0.1, 0.1], FAR, False),  # the wrong way, but no mixture explains V
-        ([1 / 3, 1 / 3, 1 / 3], 2.0, True),  # no way at all
+        ([0.8, 0.1, 0.1], 2.0, "nearest"),  # the wrong way, and V is like the last fragment
+        ([0.1, 0.2, 0.7], 2.0, "found"),  # the right way
+        ([0.8, 0.1, 0.1], FAR, "sizes"),  # no mixture explains V
+        ([0.1, 0.2, 0.7], FAR, "sizes"),
+        ([1 / 3, 1 / 3, 1 / 3], 2.0, "nearest"),  # no way at all
     ],
 )
-def test_a_mixture_that_explains_v_is_taken_against_what_goes_the_other_way(
-    found, centre, is_taken
-):
+def test_weights_move_only_where_a_mixture_explains_v_and_not_against_it(found, centre, taken):
     found, v, some = np.array(found), rows(centre), fragments()
     nearest = mixture(v, some)
     assert (left(v, some, nearest) <= MOST_LEFT) == (centre is not FAR)
-    np.testing.assert_array_equal(overruled(found, v, some), nearest if is_taken else found)
+    expected = {"nearest": nearest, "found": found, "sizes": np.full(3, 1 / 3)}[taken]
+    np.testing.assert_array_equal(explained(found, v, some), expected)
 
 
 def test_without_shift_it_is_the_sizes():
     some = [SketchSummary.of_rows(derive(k, "same").normal(0, 1, (300, 4))) for k in range(3)]
     np.testing.assert_array_equal(
-        overruled(np.array([0.8, 0.1, 0.1]), rows(0.0), some), np.full(3, 1 / 3)
+        explained(np.array([0.8, 0.1, 0.1]), rows(0.0), some), np.full(3, 1 / 3)
     )
 
 

@@ -1,10 +1,10 @@
-"""Where fragments differ in classes: when the nearest mixture overrules `information`.
+"""Where fragments differ in classes, weights move only as far as a mixture of fragments explains V.
 
-The rule `information` relies on how sure models are, and clients that differ in classes and sizes
+The rule `information` relies on how sure models are, and fragments that differ in classes and sizes
 can be sure and wrong. The rule `mixture` relies on what sketches of V have in common with those of
-fragments, and what V shares with the wrong fragments alone can mislead it; but then no mixture
-comes near V, which can be seen. So if a mixture explains V and information would move weights the
-other way, the mixture is taken.
+fragments. What V shares with the wrong fragments alone can mislead either, but then no mixture
+comes near V, which can be seen: weights stay at n/N. Where a mixture does, information decides,
+unless it would move weights the other way; then the mixture is taken.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ MOST_LEFT: Final = 0.01
 """Up to which squared distance, by `left`, a mixture is taken to explain V."""
 
 
-def overruled(found: Vector, validation: Matrix, summaries: Sequence[SketchSummary]) -> Vector:
-    """Return weights as they were found, or those of the nearest mixture if it overrules them.
+def explained(found: Vector, validation: Matrix, summaries: Sequence[SketchSummary]) -> Vector:
+    """Return weights as they were found, or those of the nearest mixture, or n/N.
 
     Parameters
     ----------
@@ -36,13 +36,16 @@ def overruled(found: Vector, validation: Matrix, summaries: Sequence[SketchSumma
     >>> rng = derive(0, "example")
     >>> summaries = [SketchSummary.of_rows(rng.normal(c, 1, (200, 4))) for c in (0, 1, 2)]
     >>> inside, outside = rng.normal(2, 1, (50, 4)), rng.normal([2, 2, 2, 9], 1, (50, 4))
-    >>> wrong = np.array([0.8, 0.1, 0.1])
-    >>> overruled(wrong, inside, summaries).round(1), overruled(wrong, outside, summaries)
-    (array([0. , 0.1, 0.9]), array([0.8, 0.1, 0.1]))
+    >>> right, wrong = np.array([0.1, 0.1, 0.8]), np.array([0.8, 0.1, 0.1])
+    >>> for v in (inside, outside):
+    ...     print(explained(right, v, summaries).round(1), explained(wrong, v, summaries).round(1))
+    [0.1 0.1 0.8] [0.  0.1 0.9]
+    [0.3 0.3 0.3] [0.3 0.3 0.3]
     """
     shares, nearest = proportions([s.n for s in summaries]), mixture(validation, summaries)
-    is_opposed = float((found - shares) @ (nearest - shares)) <= 0
-    return nearest if is_opposed and left(validation, summaries, nearest) <= MOST_LEFT else found
+    if left(validation, summaries, nearest) > MOST_LEFT:
+        return shares
+    return found if float((found - shares) @ (nearest - shares)) > 0 else nearest
 
 
 def left(validation: Matrix, summaries: Sequence[SketchSummary], weights: Vector) -> float:
