@@ -12,7 +12,7 @@ from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.classes import CLASSES, TOLD, corrected, with_classes
 from firecv.federated.contract import Cohort
 from firecv.federated.controls import ClassesAlone
-from firecv.federated.weighing import WAIT, Weighing
+from firecv.federated.weighing import Weighing
 from firecv.fire.class_offset import class_offset
 from firecv.fire.validation import Unlabelled, as_validation
 from firecv.models import Task, mlp
@@ -40,9 +40,8 @@ def clients(skewed):
     return [Client((x[rows], y[rows])) for rows in mostly]
 
 
-def run(algorithm, some, n_rounds, v=True):
-    x = samples(80, 9)[0] + torch.tensor([0.0, 0.0, 0.0, 5.0])  # like no mixture of clients
-    holder = as_validation(Unlabelled(x) if v else None)
+def run(algorithm, some, n_rounds, v=None):
+    holder = as_validation(None if v is None else Unlabelled(v))
     fleet = LocalFleet(algorithm, task(), some, seed=0)
     done = list(rounds(Plan(algorithm, task(), holder), fleet, n_rounds))
     assert not any(each.failures for each in done)
@@ -80,14 +79,14 @@ def test_the_server_averages_over_refreshes_and_forgets_where_clients_do_not_dif
 @pytest.mark.parametrize("base", [FedAvg(LOCAL), FedProx(LOCAL, 0.1), SCAFFOLD(LOCAL), MOON(LOCAL)])
 def test_clients_that_do_not_differ_train_as_ever(base):
     plain = run(base, clients(skewed=False), 3)[-1].state.server
-    found = run(Weighed(base, ClassesAlone()), clients(skewed=False), 3, v=False)[-1].state.server
+    found = run(Weighed(base, ClassesAlone()), clients(skewed=False), 3)[-1].state.server
     assert same(plain["weights"], found["weights"]) and CLASSES not in found
 
 
 @pytest.mark.parametrize("base", [FedAvg(LOCAL), FedProx(LOCAL, 0.1), SCAFFOLD(LOCAL), MOON(LOCAL)])
 def test_those_that_differ_are_corrected_from_the_second_round_on(base):
     plain = run(base, clients(skewed=True), 2)
-    found = run(Weighed(base, ClassesAlone()), clients(skewed=True), 2, v=False)
+    found = run(Weighed(base, ClassesAlone()), clients(skewed=True), 2)
     assert same(plain[0].state.server["weights"], found[0].state.server["weights"])
     assert not same(plain[1].state.server["weights"], found[1].state.server["weights"])
     everyone = torch.cat([each.data[1] for each in clients(skewed=True)])
@@ -97,7 +96,7 @@ def test_those_that_differ_are_corrected_from_the_second_round_on(base):
 
 def test_the_corrected_round_is_that_of_corrected_tasks():
     some = clients(skewed=True)
-    first, second = run(Weighed(FedAvg(LOCAL), ClassesAlone()), some, 2, v=False)
+    first, second = run(Weighed(FedAvg(LOCAL), ClassesAlone()), some, 2)
     server, total = first.state.server, sum(map(len, some))
     mean = {name: torch.zeros_like(value) for name, value in server["weights"].items()}
     for k, each in enumerate(some):
@@ -110,18 +109,29 @@ def test_the_corrected_round_is_that_of_corrected_tasks():
         torch.testing.assert_close(value, mean[name])
 
 
-def test_fire_waits_where_clients_differ_and_is_the_wrapped_fedavg():
-    some, n_rounds = clients(skewed=True), WAIT + 2
-    fire = run(Fire(local=LOCAL), some, n_rounds)
-    wrapped = run(Weighed(FedAvg(LOCAL), Weighing()), some, n_rounds)
-    alone = run(Weighed(FedAvg(LOCAL), ClassesAlone()), some, n_rounds)
-    for one, two, three in zip(fire, wrapped, alone, strict=True):
+@pytest.mark.parametrize("is_explained", [True, False])
+def test_fire_is_the_wrapped_fedavg_and_the_control_where_nothing_explains_v(is_explained):
+    some = [*clients(skewed=True)]
+    far = torch.tensor([0.0, 0.0, 0.0, 5.0])
+    some[2] = Client((some[2].data[0] + far, some[2].data[1]))
+    x = some[2].data[0] - (0 if is_explained else 2) * far  # like the last client, or like none
+    fire, wrapped, alone = (
+        run(algorithm, some, 4, x)
+        for algorithm in (
+            Fire(local=LOCAL),
+            Weighed(FedAvg(LOCAL), Weighing()),
+            Weighed(FedAvg(LOCAL), ClassesAlone()),
+        )
+    )
+    for one, two in zip(fire, wrapped, strict=True):
         assert same(one.state.server["weights"], two.state.server["weights"])
         assert one.state.weights == two.state.weights
-        is_waiting = one.state.round <= WAIT
-        assert (one.state.weights == three.state.weights) == is_waiting
-        if is_waiting:
-            assert same(one.state.server["weights"], three.state.server["weights"])
+    weights = [one.state.weights for one in fire]
+    if is_explained:
+        assert max(each[2] for each in weights) > 0.5
+    else:
+        assert weights == [one.state.weights for one in alone]
+        assert same(fire[-1].state.server["weights"], alone[-1].state.server["weights"])
 
 
 def test_the_control_is_in_no_regime_and_fire_is():

@@ -14,7 +14,6 @@ from firecv.federated.weighing import (
     ASKED,
     IN_ALL,
     LEAST,
-    WAIT,
     Weighing,
     standing,
     weighing_of,
@@ -44,7 +43,7 @@ def client(n, seed, shift=0.0):
     return Client((x, x[:, :3].argmax(1)))
 
 
-def decided(weighing, shifts, v, sizes=None, scales=None, classes=None, number=1):
+def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
     """Return what a refresh finds, clients having the server's own weights, times their scale,
     and their own classes unless others are given."""
     model = task()
@@ -63,7 +62,7 @@ def decided(weighing, shifts, v, sizes=None, scales=None, classes=None, number=1
         Upload(k, shares[k], {"weights": tree.scale(server["weights"], (scales or [1.0] * 9)[k])})
         for k in reports
     ]
-    cohort = Cohort(number, tuple(reports), shares)
+    cohort = Cohort(1, tuple(reports), shares)
     return weighing.decide(model, server, reports, uploads, cohort, as_validation(v))
 
 
@@ -92,46 +91,35 @@ def test_information_acts_by_degrees_though_the_test_does_not_reject():
     assert 0 < moved < most
 
 
-def test_where_clients_differ_in_classes_information_waits_and_tells_their_shares():
-    skewed, even = ([[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3)
-    strengths = {"skewed": None, "even": STRENGTH_APART}  # what is the default of the first
-    found = {
-        (name, number): decided(
-            Weighing(strength=strengths[name]),
-            [0, 0, 0],
-            inputs(100, 50, 6.0),  # like no mixture of them
-            [200, 100, 100],
-            scales=[3.0, 1.0, 0.1],
-            classes=classes,
-            number=number,
-        )
-        for name, classes in (("skewed", skewed), ("even", even))
-        for number in (1, WAIT, WAIT + 1)
-    }
-    for number in (1, WAIT):
-        assert found["skewed", number].weights.tolist() == [0.5, 0.25, 0.25]
-        assert found["even", number].weights[0] > 0.51
-        assert found["skewed", number].test == found["even", number].test is not None
-    later = [found[name, WAIT + 1].weights.tolist() for name in ("skewed", "even")]
-    assert later[0] == later[1] and later[0][0] > 0.51
-    assert all(each.classes == () for (name, _), each in found.items() if name == "even")
-    assert all(
-        each.classes == (0.5, 0.25, 0.25) for (name, _), each in found.items() if name == "skewed"
-    )
+SKEWED, EVEN = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3
 
 
-def test_where_they_differ_and_v_is_like_all_of_them_weights_are_the_sizes():
-    skewed = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    found = decided(
-        Weighing(),
-        [0, 0, 0],
-        inputs(100, 50),
-        [200, 100, 100],
-        scales=[3.0, 1.0, 0.1],
-        classes=skewed,
-        number=WAIT + 1,
-    )
-    assert found.weights.tolist() == [0.5, 0.25, 0.25]
+@pytest.mark.parametrize(
+    ("shifts", "v", "scales", "moves"),
+    [
+        ([0, 0, 6], 6.0, [0.1, 1.0, 3.0], True),  # the last client is like V, and sure
+        ([0, 0, 0], 6.0, [0.1, 1.0, 3.0], False),  # V is like no mixture of them
+        ([0, 0, 0], 0.0, [0.1, 1.0, 3.0], False),  # V is like all of them
+    ],
+    ids=["a mixture", "no mixture", "all"],
+)
+def test_where_clients_differ_in_classes_weights_move_if_a_mixture_explains_v(
+    shifts, v, scales, moves
+):
+    sizes, v = [200, 100, 100], inputs(100, 50, v)
+    skewed = decided(Weighing(), shifts, v, sizes, scales, SKEWED)
+    even = decided(Weighing(strength=STRENGTH_APART), shifts, v, sizes, scales, EVEN)
+    assert skewed.classes == (0.5, 0.25, 0.25) and even.classes == ()
+    assert skewed.test == even.test and even.weights[2] > 0.26
+    assert skewed.weights.tolist() == (even.weights.tolist() if moves else [0.5, 0.25, 0.25])
+
+
+def test_a_client_that_is_sure_and_unlike_v_is_not_listened_to_where_classes_differ():
+    shifts, v, scales = [0, 0, 6], inputs(100, 50, 6.0), [3.0, 1.0, 0.1]
+    skewed = decided(Weighing(), shifts, v, scales=scales, classes=SKEWED)
+    even = decided(Weighing(), shifts, v, scales=scales, classes=EVEN)
+    assert even.weights.argmax() == 0
+    assert skewed.weights.argmax() == 2  # the nearest mixture
 
 
 @pytest.mark.parametrize(
@@ -140,8 +128,7 @@ def test_where_they_differ_and_v_is_like_all_of_them_weights_are_the_sizes():
     ids=["mixture", "distance", "unguarded", "strength 0"],
 )
 def test_others_do_not_correct_for_classes(weighing):
-    skewed = [[1, 0, 0], [0, 1, 0], [0, 0, 1]]
-    found = decided(weighing, [0, 0, 0], inputs(100, 50), classes=skewed)
+    found = decided(weighing, [0, 0, 0], inputs(100, 50), classes=SKEWED)
     assert found.classes is None
 
 

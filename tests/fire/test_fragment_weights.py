@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from firecv.errors import FirecvError, RegimeError
-from firecv.fire.class_offset import class_offset
+from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.fragment_weights import RULES, fragment_weights
 from firecv.fire.validation import as_validation
 from firecv.models import Task
@@ -62,26 +62,28 @@ def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkey
     task, alike = trained
     x, y = blobs(400, 0.0, "a")
     apart = {f"class {c}": (x[y == c][:100], y[y == c][:100]) for c in (0, 1)}
-    v, asked = as_validation(blobs(150, 4.0, "v")[0]), []  # like no mixture of fragments
+    v, compared = as_validation(blobs(150, 0.0, "v")[0]), []
 
-    def recorded(shares, n, pooled):
-        asked.append((shares.tolist(), n, pooled.tolist()))
-        return class_offset(shares, n, pooled)
+    def recorded(task, fragment_weights, x, sizes, test, **options):
+        compared.append((fragment_weights, options))
+        return cautious(task, fragment_weights, x, sizes, test, **options)
 
-    monkeypatch.setattr("firecv.fire.fragment_weights.class_offset", recorded)
+    monkeypatch.setattr("firecv.fire.fragment_weights.cautious", recorded)
     found = fragment_weights(task, apart, v, settings=SETTINGS)
-    assert asked == [([1.0, 0.0], 100, [0.5, 0.5]), ([0.0, 1.0], 100, [0.5, 0.5])]
-    monkeypatch.setattr(
-        "firecv.fire.fragment_weights.class_offset", lambda shares, n, pooled: torch.zeros(2)
-    )
-    assert fragment_weights(task, apart, v, settings=SETTINGS).weights != found.weights
-    alike_v = as_validation(blobs(150, 0.0, "v")[0])
-    assert fragment_weights(task, apart, alike_v, settings=SETTINGS).weights == {
-        "class 0": 0.5,
-        "class 1": 0.5,
-    }  # a mixture explains V, that of the sizes
-    monkeypatch.setattr("firecv.fire.fragment_weights.class_offset", None)
-    fragment_weights(task, alike, v, settings=SETTINGS)  # nothing to correct
+    assert found.weights == {"class 0": 0.5, "class 1": 0.5}  # this mixture explains V
+    fragment_weights(task, alike, v, settings=SETTINGS)
+    monkeypatch.setattr("firecv.fire.fragment_weights.pooled_if_apart", lambda shares, sizes: None)
+    fragment_weights(task, apart, v, settings=SETTINGS)
+    fragment_weights(task, alike, v, settings=SETTINGS)
+    corrected, as_they_are, uncorrected, again = (models for models, _ in compared)
+    for k in range(2):
+        assert all(torch.equal(as_they_are[k][name], value) for name, value in again[k].items())
+        own, plain = (
+            task.scores(v.x, models[k]).softmax(1)[:, k].mean()
+            for models in (corrected, uncorrected)
+        )
+        assert own < plain  # its own class is no longer preferred as much
+    assert [options for _, options in compared] == [{"strength": STRENGTH_APART}, {}, {}, {}]
 
 
 def test_labels_of_v_are_not_used(trained):
