@@ -1,12 +1,13 @@
-"""Where fragments differ in classes, weights move only as far as a mixture of fragments explains V.
+"""Where fragments differ in classes, weights move only if two rules agree and a mixture explains V.
 
 The rule `information` relies on how sure models are, and fragments that differ in classes and sizes
 can be sure and wrong. The rule `mixture` relies on what sketches of V have in common with those of
-fragments. What V shares with the wrong fragments alone can mislead either, but then no mixture
-comes near V, which can be seen: weights stay at n/N. Where a mixture does, information decides,
-unless it would move weights the other way; then the mixture is taken.
+fragments, and what V shares with the wrong fragments alone can mislead it. So information decides
+only where the nearest mixture points the same way and leaves little of V unexplained; else weights
+stay at n/N.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -17,10 +18,12 @@ from firecv.fire.summaries import Matrix, SketchSummary, Vector
 
 MOST_LEFT: Final = 0.01
 """Up to which squared distance, by `left`, a mixture is taken to explain V."""
+LEAST_COSINE: Final = 0.5
+"""Of the angle between two moves from n/N from which on they point the same way."""
 
 
 def explained(found: Vector, validation: Matrix, summaries: Sequence[SketchSummary]) -> Vector:
-    """Return weights as they were found, or those of the nearest mixture, or n/N.
+    """Return weights as they were found, or n/N unless the nearest mixture speaks for them.
 
     Parameters
     ----------
@@ -39,13 +42,13 @@ def explained(found: Vector, validation: Matrix, summaries: Sequence[SketchSumma
     >>> right, wrong = np.array([0.1, 0.1, 0.8]), np.array([0.8, 0.1, 0.1])
     >>> for v in (inside, outside):
     ...     print(explained(right, v, summaries).round(1), explained(wrong, v, summaries).round(1))
-    [0.1 0.1 0.8] [0.  0.1 0.9]
+    [0.1 0.1 0.8] [0.3 0.3 0.3]
     [0.3 0.3 0.3] [0.3 0.3 0.3]
     """
     shares, nearest = proportions([s.n for s in summaries]), mixture(validation, summaries)
-    if left(validation, summaries, nearest) > MOST_LEFT:
-        return shares
-    return found if float((found - shares) @ (nearest - shares)) > 0 else nearest
+    one, two = found - shares, nearest - shares
+    agree = float(one @ two) >= LEAST_COSINE * math.sqrt(float(one @ one) * float(two @ two)) > 0
+    return found if agree and left(validation, summaries, nearest) <= MOST_LEFT else shares
 
 
 def left(validation: Matrix, summaries: Sequence[SketchSummary], weights: Vector) -> float:

@@ -75,7 +75,7 @@ class Federation:
         if self.method.weigh == "information":
             if self.method.guarded is False:
                 return 5
-            return 11 if self.world in LABEL_SKEWED else 7
+            return 12 if self.world in LABEL_SKEWED else 7
         return 3 if self.method.weigh == "loss" else 1
 
     @property

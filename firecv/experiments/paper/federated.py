@@ -70,8 +70,8 @@ def table(protocol: ProtocolName) -> Table:
             method.regime,
             N_SEEDS,
         )
-        for row, data in WORLDS.items()
         for column, method in COLUMNS.items()
+        for row, data in WORLDS.items()
         if method.weigh != "classes" or data[1] in LABEL_SKEWED
     ]
     blank = [
