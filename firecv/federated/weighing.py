@@ -8,8 +8,8 @@ The weights enter every mean over clients, so this goes with any algorithm.
 
 Where clients differ in classes, being sure says little about being right: with "information" they
 then train with a loss that leaves out how often each class comes up in their own data
-(`firecv.federated.classes`), and weights move only if a mixture of clients explains V
-(`firecv.fire.explained`).
+(`firecv.federated.classes`), and weights move only if the nearest mixture of clients explains V
+and points the same way (`firecv.fire.explained`).
 """
 
 from collections.abc import Mapping, Sequence
