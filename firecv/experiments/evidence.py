@@ -32,7 +32,9 @@ class Section(NamedTuple):
 SECTIONS = (
     Section(
         "Weighing clients",
-        "The server knows V's inputs and nothing else; V never moves.",
+        "The server knows V's inputs and nothing else; V never moves. Where clients differ in "
+        "classes FIRE weigh has a corrected loss too: what its weights add to that is in the table "
+        "of sixteen rows whose rival is that loss alone.",
         (
             "weigh",
             "weigh-other",
@@ -45,7 +47,8 @@ SECTIONS = (
     ),
     Section(
         "Federated algorithms",
-        "The paper's federated rivals, FIRE as printed, and clients weighed.",
+        "The paper's federated rivals, FIRE as printed, and clients weighed, whose gains in the two "
+        "rows with label skew are those of the loss corrected for classes.",
         ("federated",),
         ("FIRE", "FIRE weigh"),
     ),
