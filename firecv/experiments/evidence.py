@@ -47,8 +47,8 @@ SECTIONS = (
     ),
     Section(
         "Federated algorithms",
-        "The paper's federated rivals, FIRE as printed, and clients weighed, whose gains in the two "
-        "rows with label skew are those of the loss corrected for classes.",
+        "The paper's federated rivals, FIRE as printed, and clients weighed, whose gains in the "
+        "two rows with label skew are those of the loss corrected for classes.",
         ("federated",),
         ("FIRE", "FIRE weigh"),
     ),
