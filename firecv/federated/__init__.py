@@ -8,7 +8,6 @@ from firecv.federated.history import History, Record, RunStopped
 from firecv.federated.pool import ProcessFleet
 from firecv.federated.run import run
 from firecv.federated.screening import Screen
-from firecv.federated.secure import Secure
 from firecv.federated.stopping import Stop
 
 __all__ = [
@@ -23,7 +22,6 @@ __all__ = [
     "Round",
     "RunStopped",
     "Screen",
-    "Secure",
     "State",
     "Stop",
     "rounds",

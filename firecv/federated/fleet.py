@@ -18,14 +18,10 @@ from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-Phase = Literal["train", "report", "judge", "sketch", "keys", "shares", "masked", "unmask"]
-"""What is asked for: training, training and a report, or how good the weights are.
-
-Where uploads are masked: training of which only the report is sent, and then the stages of
-`firecv.federated.secure`.
-"""
-TRAINING: tuple[Phase, ...] = ("train", "report", "sketch", "masked")
-"""After which a client remembers something else; "masked" is one unless "sketch" was before it."""
+Phase = Literal["train", "report", "judge"]
+"""What is asked for: training, training and a report, or how good the weights are."""
+TRAINING: tuple[Phase, ...] = ("train", "report")
+"""After which a client remembers something else."""
 REPORT = "report/"
 """What the names of a report's entries begin with."""
 
@@ -44,9 +40,8 @@ class Fleet(Protocol):
     """All clients of a federation.
 
     A fleet may also have ``settle(heard)``, called at the end of a round with the clients whose
-    answers count; ``tested``, the clients that can be asked to judge; ``memories``, a `Memories`,
-    if what clients remember is kept with the server and belongs into a checkpoint; and ``masks``,
-    true if its clients answer the stages of secure aggregation, which others are answered for.
+    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, a
+    `Memories`, if what clients remember is kept with the server and belongs into a checkpoint.
     """
 
     @property

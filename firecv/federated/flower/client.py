@@ -24,11 +24,9 @@ from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
 from firecv.errors import DataError
-from firecv.federated.bundles import Bundle
-from firecv.federated.fleet import TRAINING, Phase, answered, client_rng
+from firecv.federated.fleet import TRAINING, answered, client_rng
 from firecv.federated.flower.description import to_algorithm
 from firecv.federated.flower.job import Job, to_job
-from firecv.federated.flower.masks import MASKED, masked_answer
 from firecv.federated.flower.memory import Memory, read, to_bytes, to_memory, write
 from firecv.federated.flower.problem import Problem, load_problem
 from firecv.federated.flower.records import (
@@ -86,31 +84,21 @@ def _train(given: Problem | None, message: Message, context: Context) -> Message
     if request.client != partition:
         raise DataError(f"asked as client {request.client}, but this is client {partition}")
     problem, memory = _problem(given, job), _recall(context, request)
-
-    def train(phase: Phase, sent: Bundle) -> Bundle:
-        nonlocal memory
-        upload, after = answered(
-            to_algorithm(request.algorithm),
-            _task(problem, json.dumps(dict(job.settings))),
-            phase,
-            sent,
-            memory.since(request.counted),
-            problem.load_client(partition, n_partitions, job.settings),
-            client_rng(request.seed, request.number, partition),
-        )
-        if phase != "judge":
-            memory = memory.then(request.number, request.counted, after)
-            if memory.before or memory.after:
-                _remember(context, request, memory)
-        return upload
-
-    sent = to_bundle(message.content)
-    if request.phase in MASKED:
-        records = to_records(masked_answer(context, request, sent, train))
-    else:
-        records = to_records(train(request.phase, sent))
+    upload, after = answered(
+        to_algorithm(request.algorithm),
+        _task(problem, json.dumps(dict(job.settings))),
+        request.phase,
+        to_bundle(message.content),
+        memory.since(request.counted),
+        problem.load_client(partition, n_partitions, job.settings),
+        client_rng(request.seed, request.number, partition),
+    )
+    records = to_records(upload)
     if request.phase in TRAINING:
-        remembers = memory.number == request.number and bool(memory.before or memory.after)
+        memory = memory.then(request.number, request.counted, after)
+        remembers = bool(memory.before or memory.after)
+        if remembers:
+            _remember(context, request, memory)
         records[CLIENT] = MetricRecord({REMEMBERS: int(remembers)})
     return Message(records, reply_to=message)
 

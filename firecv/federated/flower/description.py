@@ -15,7 +15,6 @@ from firecv.federated.contract import Algorithm
 from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
-from firecv.federated.secure import Secure
 from firecv.federated.weighing import Weighing
 from firecv.fire.accumulate import Accumulation
 from firecv.training import Training
@@ -32,14 +31,13 @@ SETTINGS: Final = {
         LabelledLoss,
         MatchedMeans,
         Screen,
-        Secure,
         Training,
         Weighing,
     )
 }
 
 
-def to_text(described: Algorithm | Screen | Secure) -> str:
+def to_text(described: Algorithm | Screen) -> str:
     """Return an algorithm, or other settings, as JSON text.
 
     Examples

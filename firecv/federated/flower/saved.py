@@ -90,7 +90,6 @@ def save(
         every,
         timeout,
         None if checkpoint is None else str(Path(checkpoint).resolve()),
-        secure=plan.secure,
     )
 
 
