@@ -1,7 +1,7 @@
 """Federated learning: every algorithm once, in one process, in several, and on Flower."""
 
 from firecv.federated.algorithms import ALGORITHMS
-from firecv.federated.contract import Client, Cohort
+from firecv.federated.contract import Client, Cohort, SitePolicy
 from firecv.federated.engine import Plan, Round, State, rounds, start
 from firecv.federated.fleet import LocalFleet
 from firecv.federated.history import History, Record, RunStopped
@@ -22,6 +22,7 @@ __all__ = [
     "Round",
     "RunStopped",
     "Screen",
+    "SitePolicy",
     "State",
     "Stop",
     "rounds",

@@ -14,6 +14,7 @@ from firecv.federated.bundles import Bundle
 from firecv.federated.contract import Algorithm, Client
 from firecv.federated.evaluation import client_scores
 from firecv.federated.memories import Memories
+from firecv.federated.policy import check_policy
 from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
@@ -153,7 +154,7 @@ def answered(
     client: Client,
     rng: torch.Generator,
 ) -> tuple[Bundle, Bundle]:
-    """Return what a client answers and what it remembers then.
+    """Return what a client answers and what it remembers then, if its policy allows it.
 
     Parameters
     ----------
@@ -162,6 +163,7 @@ def answered(
     phase
         What is asked for.
     """
+    check_policy(client.policy, algorithm)
     if phase == "judge":
         return client_scores(algorithm, task, server, memory, client, rng), memory
     # The report is drawn by a generator of its own, so that training goes as it would without.

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar, cast
 from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.contract import Algorithm
+from firecv.federated.contract import Algorithm, SitePolicy
 from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
@@ -31,13 +31,14 @@ SETTINGS: Final = {
         LabelledLoss,
         MatchedMeans,
         Screen,
+        SitePolicy,
         Training,
         Weighing,
     )
 }
 
 
-def to_text(described: Algorithm | Screen) -> str:
+def to_text(described: Algorithm | Screen | SitePolicy) -> str:
     """Return an algorithm, or other settings, as JSON text.
 
     Examples
