@@ -37,8 +37,9 @@ def run(
     """Return what a federated run has learned and what happened in its rounds.
 
     Whatever interrupts a run with a checkpoint, calling it again goes on from the last whole round
-    and gives what the run would have given, bit for bit. A run that diverges ends early, with the
-    last state that was good.
+    and gives what the run would have given, bit for bit; with `Private`, whose noise is never drawn
+    twice, it gives another result of the same distribution. A run that diverges ends early, with
+    the last state that was good.
 
     Parameters
     ----------
