@@ -144,6 +144,12 @@ def test_noised_shares_of_classes_are_shares(noise):
         assert bool((shares >= 0).all()) and float(shares.sum()) == pytest.approx(1)
 
 
+def differ(one, other):
+    """Return whether nearly all numbers do; on a grid, some may be the same by chance."""
+    same = torch.cat([(one[name] == other[name]).flatten() for name in one])
+    return float(same.double().mean()) < 0.1
+
+
 def test_noise_is_new_every_time_whatever_the_seeds():
     algorithm = Private(BASES["fedavg"], 1.0, 1.0)
     found = []
@@ -151,7 +157,7 @@ def test_noise_is_new_every_time_whatever_the_seeds():
         torch.manual_seed(0)
         found.append(upload_of(algorithm, seed=0)[1]["weights"])
     gap = tree.sub(*found)
-    assert all(bool((value != 0).all()) for value in gap.values())
+    assert differ(*found)
     # Two draws of deviation 1 are sqrt(2) apart in each number.
     n = sum(value.numel() for value in gap.values())
     assert length(gap) == pytest.approx(math.sqrt(2 * n), rel=5 / math.sqrt(2 * n))
@@ -160,7 +166,7 @@ def test_noise_is_new_every_time_whatever_the_seeds():
 def test_two_runs_with_the_same_seed_have_different_noise():
     algorithm = Private(BASES["fedavg"], 1.0, 1.0)
     one, other = (run(algorithm, n_rounds=1).server["weights"] for _ in range(2))
-    assert all(bool((one[name] != other[name]).all()) for name in one)
+    assert differ(one, other)
 
 
 def test_a_run_that_is_resumed_draws_new_noise(tmp_path):
@@ -172,7 +178,7 @@ def test_a_run_that_is_resumed_draws_new_noise(tmp_path):
     to_round(1, tmp_path / "first")
     shutil.copytree(tmp_path / "first", tmp_path / "second")
     one, other = (to_round(2, tmp_path / name).weights for name in ("first", "second"))
-    assert all(bool((one[name] != other[name]).all()) for name in one)
+    assert differ(one, other)
 
 
 def test_no_seed_stands_between_the_system_and_the_noise(monkeypatch):
