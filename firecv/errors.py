@@ -36,5 +36,9 @@ class FederatedError(FirecvError, RuntimeError):
     """A federated run cannot go on; what was learned up to then is kept."""
 
 
+class PolicyError(FirecvError, RuntimeError):
+    """A site is asked for what its policy does not allow."""
+
+
 class FirecvNotice(UserWarning):
     """Something works, but costs or means other than one might expect; said once."""

@@ -17,7 +17,6 @@ from firecv.errors import FederatedError
 from firecv.federated import simulation as api
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.history import History, Record
-from firecv.federated.secure import Secure
 from firecv.federated.uploads import Rule
 from firecv.report import keep
 
@@ -73,9 +72,6 @@ def simulate(
         int, typer.Option(help="Below so many answers a round does not count.")
     ] = 1,
     rule: Annotated[Rule, typer.Option(help="How answers are combined.")] = "mean",
-    secure: Annotated[
-        bool, typer.Option("--secure", help="Mask uploads: the server learns their mean alone.")
-    ] = False,
     validation: Annotated[
         api.Seen, typer.Option(help="What the server sees of the validation set.")
     ] = "unlabelled",
@@ -109,7 +105,6 @@ def simulate(
         rule=rule,
         seed=seed,
         validation=validation,
-        secure=Secure() if secure else None,
     )
     found = api.simulate(
         simulation,

@@ -1,14 +1,13 @@
 """Federated learning: every algorithm once, in one process, in several, and on Flower."""
 
 from firecv.federated.algorithms import ALGORITHMS
-from firecv.federated.contract import Client, Cohort
+from firecv.federated.contract import Client, Cohort, SitePolicy
 from firecv.federated.engine import Plan, Round, State, rounds, start
 from firecv.federated.fleet import LocalFleet
 from firecv.federated.history import History, Record, RunStopped
 from firecv.federated.pool import ProcessFleet
 from firecv.federated.run import run
 from firecv.federated.screening import Screen
-from firecv.federated.secure import Secure
 from firecv.federated.stopping import Stop
 
 __all__ = [
@@ -23,7 +22,7 @@ __all__ = [
     "Round",
     "RunStopped",
     "Screen",
-    "Secure",
+    "SitePolicy",
     "State",
     "Stop",
     "rounds",

@@ -5,6 +5,7 @@ bundles, which can cross the network and be saved. Server state, client memory a
 bundles.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Protocol
@@ -27,8 +28,45 @@ PLAIN = Training(5, 64, 0.01, "sgd", decay=1e-5)
 
 
 @dataclass(frozen=True)
+class SitePolicy:
+    """What a site requires of a run, whatever the server asks for; it refuses anything weaker.
+
+    Attributes
+    ----------
+    lowest_noise
+        The least `noise` of `Private` that the site accepts; above 0, an algorithm that is not
+        `Private` is refused as well.
+    largest_clip
+        The largest bound of `Private` that the site accepts, for weights and all else; if it is
+        finite, an algorithm that is not `Private` is refused as well.
+    algorithms
+        Keys of `ALGORITHMS` that the site takes part in, and "weighed" if it lets itself be weighed
+        in others than "fire"; None for all.
+
+    Examples
+    --------
+    >>> SitePolicy(lowest_noise=2.0, largest_clip=1.0, algorithms=("fedavg", "fedprox"))
+    SitePolicy(lowest_noise=2.0, largest_clip=1.0, algorithms=('fedavg', 'fedprox'))
+    """
+
+    lowest_noise: float = 0.0
+    largest_clip: float = math.inf
+    algorithms: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        """Check the limits."""
+        if not 0 <= self.lowest_noise < math.inf or not self.largest_clip > 0:
+            raise DataError(
+                f"a policy has a lowest_noise from 0 on and a largest_clip above 0, got "
+                f"{self.lowest_noise} and {self.largest_clip}"
+            )
+        if isinstance(self.algorithms, str):
+            raise DataError(f"algorithms are a tuple of names, got {self.algorithms!r}")
+
+
+@dataclass(frozen=True)
 class Client:
-    """The data of one client.
+    """The data of one client, and what it requires.
 
     Attributes
     ----------
@@ -38,11 +76,14 @@ class Client:
         What it is given of V; nothing, unless V is shared.
     test
         Samples and labels of its own that it is judged on, if any.
+    policy
+        What it requires of a run.
     """
 
     data: Batch
     validation: Validation = field(default_factory=lambda: Validation("none"))
     test: Batch | None = None
+    policy: SitePolicy = SitePolicy()
 
     def __post_init__(self) -> None:
         """Check that there are samples."""

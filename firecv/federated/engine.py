@@ -14,13 +14,6 @@ from firecv.federated.contract import Algorithm, Cohort
 from firecv.federated.fleet import Failure, Fleet, Phase, parted
 from firecv.federated.gate import Gate
 from firecv.federated.screening import Screen, is_bundle, norm
-from firecv.federated.secure.checks import (
-    Unseen,
-    check_means,
-    check_nobody_is_alone,
-    check_settings,
-)
-from firecv.federated.secure.settings import Secure
 from firecv.federated.uploads import Rule, Upload, Uploads
 from firecv.federated.weighing import ASKED, Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
@@ -50,9 +43,6 @@ class Plan:
         How answers are combined.
     screen
         Which answers are refused.
-    secure
-        How uploads are masked, so that the server learns their mean alone; None for uploads in the
-        clear. What looks at single uploads is refused, or switched off, then.
     """
 
     algorithm: Algorithm
@@ -63,7 +53,6 @@ class Plan:
     min_clients: int = 1
     rule: Rule = "mean"
     screen: Screen = Screen()
-    secure: Secure | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers."""
@@ -72,8 +61,6 @@ class Plan:
                 f"participation is a share above 0 up to 1 and min_clients at least 1, got "
                 f"{self.participation} and {self.min_clients}"
             )
-        if self.secure is not None:
-            check_settings(self.algorithm, self.rule, self.screen)
 
 
 @dataclass(frozen=True)
@@ -134,11 +121,7 @@ def start(plan: Plan, fleet: Fleet) -> State:
     """Return the state before the first round."""
     shares = np.asarray(fleet.sizes, np.float64) / sum(fleet.sizes)
     server = plan.algorithm.init(plan.task, plan.holder)
-    state = State(0, server, tuple(map(float, shares)))
-    if plan.secure is not None:
-        cohort = Cohort(1, sample(plan, len(shares), 1), state.weights)
-        check_means(plan.algorithm, plan.task, server, cohort, plan.holder)
-    return state
+    return State(0, server, tuple(map(float, shares)))
 
 
 def rounds(plan: Plan, fleet: Fleet, n_rounds: int, state: State | None = None) -> Iterator[Round]:
@@ -180,8 +163,7 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     asked = sample(plan, len(fleet.sizes), number)
     exchange = _Exchange(plan, fleet, state, number)
     cohort = Cohort(number, asked, state.weights, state.generation)
-    gathered = _single if plan.secure is None else _summed
-    uploads, cohort, weighed = gathered(plan, exchange, cohort)
+    uploads, cohort, weighed = _gathered(plan, exchange, cohort)
     server = _updated(plan, state, uploads, cohort, exchange)
     exchange.settle()
     state = State(number, server, cohort.weights, cohort.generation, exchange.gate.typical)
@@ -218,7 +200,6 @@ class _Exchange:
 
     def __init__(self, plan: Plan, fleet: Fleet, state: State, number: int) -> None:
         self.plan, self.fleet, self.state, self.number = plan, fleet, state, number
-        self.reached = fleet
         self.failures: dict[int, str] = {}
         self.heard: list[int] = []
         self.reports: dict[int, Bundle] = {}
@@ -238,15 +219,6 @@ class _Exchange:
                 self.reports[k], answer = parted(answer)
             yield Upload(k, cohort.weights[k], answer)
 
-    def sketched(self, clients: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the clients whose reports pass the screen; what they upload they keep."""
-        # The screen asks for weights, of which it sees the server's own.
-        weights, answers = tree_of(self.state.server, "weights"), dict[int, Bundle]()
-        for k, answer in self.answers("sketch", clients, self.broadcast):
-            answers[k] = {**answer, "weights": weights}
-        self.reports = {k: parted(answer)[0] for k, answer in self.gate.passed(answers.items())}
-        return tuple(self.reports)
-
     def answers(
         self, phase: Phase, clients: Sequence[int], payload: Callable[[int], Bundle]
     ) -> Iterator[tuple[int, Bundle]]:
@@ -254,13 +226,13 @@ class _Exchange:
 
         def counted(client: int) -> Bundle:
             sent = payload(client)
-            if phase in ("report", "sketch"):
+            if phase == "report":
                 sent = {**sent, ASKED: float(len(clients))}
             self.bytes_down += n_bytes(sent)
             return sent
 
         missing = set(clients)
-        for k, answer in self.reached.ask(phase, self.number, clients, counted):
+        for k, answer in self.fleet.ask(phase, self.number, clients, counted):
             if k not in missing:  # it answers twice, or was not asked
                 continue
             missing.remove(k)
@@ -298,7 +270,7 @@ _Gathered = tuple[Uploads | None, Cohort, Weighed | None]
 """What clients uploaded, if any did, the cohort with their shares, and what a refresh found."""
 
 
-def _single(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
+def _gathered(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
     """Return uploads that the server sees, each as it is read."""
     weighing, weighed = weighing_of(plan.algorithm), None
     if weighing is not None and weighing.is_due(cohort.round):
@@ -313,39 +285,6 @@ def _single(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
     first = next(answers, None)
     found = None if first is None else Uploads(chain([first], answers), plan.rule)
     return found, cohort, weighed
-
-
-def _summed(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
-    """Return uploads of which the server sees the mean; if the round is void, none."""
-    # What these need is not installed everywhere.
-    from firecv.federated.secure.aggregation import Aggregation, Void
-    from firecv.federated.secure.members import Members
-
-    assert plan.secure is not None
-    if not getattr(exchange.fleet, "masks", False):
-        exchange.reached = Members(exchange.fleet)
-    server, clients, payload = exchange.state.server, cohort.clients, exchange.broadcast
-    weighing, weighed, known = weighing_of(plan.algorithm), None, cohort
-    if weighing is not None and weighing.is_due(cohort.round):
-        clients, payload = exchange.sketched(clients), _nothing
-        if len(clients) >= plan.min_clients:
-            reports = exchange.reports
-            weighed = weighing.decide(plan.task, server, reports, Unseen(), cohort, plan.holder)
-            known = _weighed_anew(cohort, exchange.fleet, clients, weighed)
-    check_nobody_is_alone({k: known.weights[k] for k in clients})
-    needed = max(plan.secure.needed(len(cohort.clients)), plan.min_clients)
-    aggregation = Aggregation(plan.secure, exchange, cohort.round, needed)
-    try:
-        found = aggregation.summed(clients, known.weights, payload, tree_of(server, "weights"))
-    except Void as void:
-        exchange.failures = dict.fromkeys(clients, str(void)) | exchange.failures
-        return None, cohort, weighed
-    exchange.heard = list(found.clients)
-    return Uploads.hidden(lambda: found.average), known, weighed
-
-
-def _nothing(client: int) -> Bundle:
-    return {}
 
 
 def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: Sequence[int], weighed: Weighed) -> Cohort:
@@ -364,9 +303,8 @@ def _updated(
     if uploads is None:
         return state.server
     server = plan.algorithm.server_update(plan.task, state.server, uploads, cohort, plan.holder)
-    if plan.secure is None:
-        for _ in uploads:  # those that the algorithm did not read have been asked all the same
-            pass
+    for _ in uploads:  # those that the algorithm did not read have been asked all the same
+        pass
     if exchange.is_void:
         return state.server
     if not math.isfinite(norm(tree_of(server, "weights"))):

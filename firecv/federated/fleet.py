@@ -14,18 +14,15 @@ from firecv.federated.bundles import Bundle
 from firecv.federated.contract import Algorithm, Client
 from firecv.federated.evaluation import client_scores
 from firecv.federated.memories import Memories
+from firecv.federated.policy import check_policy
 from firecv.federated.weighing import weighing_of
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-Phase = Literal["train", "report", "judge", "sketch", "keys", "shares", "masked", "unmask"]
-"""What is asked for: training, training and a report, or how good the weights are.
-
-Where uploads are masked: training of which only the report is sent, and then the stages of
-`firecv.federated.secure`.
-"""
-TRAINING: tuple[Phase, ...] = ("train", "report", "sketch", "masked")
-"""After which a client remembers something else; "masked" is one unless "sketch" was before it."""
+Phase = Literal["train", "report", "judge"]
+"""What is asked for: training, training and a report, or how good the weights are."""
+TRAINING: tuple[Phase, ...] = ("train", "report")
+"""After which a client remembers something else."""
 REPORT = "report/"
 """What the names of a report's entries begin with."""
 
@@ -44,9 +41,8 @@ class Fleet(Protocol):
     """All clients of a federation.
 
     A fleet may also have ``settle(heard)``, called at the end of a round with the clients whose
-    answers count; ``tested``, the clients that can be asked to judge; ``memories``, a `Memories`,
-    if what clients remember is kept with the server and belongs into a checkpoint; and ``masks``,
-    true if its clients answer the stages of secure aggregation, which others are answered for.
+    answers count; ``tested``, the clients that can be asked to judge; and ``memories``, a
+    `Memories`, if what clients remember is kept with the server and belongs into a checkpoint.
     """
 
     @property
@@ -158,7 +154,7 @@ def answered(
     client: Client,
     rng: torch.Generator,
 ) -> tuple[Bundle, Bundle]:
-    """Return what a client answers and what it remembers then.
+    """Return what a client answers and what it remembers then, if its policy allows it.
 
     Parameters
     ----------
@@ -167,6 +163,7 @@ def answered(
     phase
         What is asked for.
     """
+    check_policy(client.policy, algorithm)
     if phase == "judge":
         return client_scores(algorithm, task, server, memory, client, rng), memory
     # The report is drawn by a generator of its own, so that training goes as it would without.

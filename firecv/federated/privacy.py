@@ -15,32 +15,39 @@ Covered: all that `client_update` and the reports of `weigh` upload, for a chang
 client's samples (twice S apart). An upload that holds what is not known here is refused. Not
 covered: that a client takes part, its size n, how long it takes, whether it fails, and the scores
 it is asked for if it has test data of its own. A server decides how often it asks: each answer
-counts. The generator is PyTorch's, which is not made for cryptography, and sums of floating-point
-numbers can say more than the theory has it (Mironov, CCS 2012).
+counts. Noise is never drawn from a seed, so that a run with noise gives something else each time,
+and so does a round that is computed again; `firecv.federated.noise` says where noise comes from and
+what is done about floating-point numbers (Mironov, CCS 2012). What a site requires of noise and
+bounds, whatever a server asks for, is its `SitePolicy`.
 """
 
 import math
-import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 import torch
 from scipy.special import log_ndtr, ndtr
 
 from firecv import tree
-from firecv.errors import DataError, ModelError
+from firecv.errors import DataError, ModelError, NumericalError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
+from firecv.federated.noise import add_noise
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.regimes import Regime
-from firecv.seeding import derive_torch
 from firecv.tree import Tree
+
+LEAST_NOISE: Final = 2.0**-32
+"""Below, what is sent would be more steps of the noise's grid than float64 can count."""
+MARGIN: Final = 1 - 2.0**-20
+"""Updates are shortened to so much of the bound, since norms are rounded: a sum in float64 of 2^32
+squares is off by 2^-21 at most."""
 
 
 @dataclass(frozen=True)
@@ -54,12 +61,9 @@ class Private:
     clip
         The longest update of weights, in norm; longer ones are shortened to it.
     noise
-        Deviation of the noise, in multiples of the bound.
+        Deviation of the noise, in multiples of the bound; 0 for none, and then there is no privacy.
     clip_control, clip_fisher, clip_sketch
         The same bound for control variates, Fishers and sketches; needed if they are uploaded.
-    seeded
-        Draw noise from the client's generator, which the server knows: for experiments that are to
-        be repeated, and no privacy at all. Otherwise the system's own randomness seeds it.
 
     Examples
     --------
@@ -78,16 +82,16 @@ class Private:
     clip_control: float | None = None
     clip_fisher: float | None = None
     clip_sketch: float | None = None
-    seeded: bool = False
 
     def __post_init__(self) -> None:
         """Check the bounds."""
         bounds = (self.clip, self.clip_control, self.clip_fisher, self.clip_sketch)
         given = [bound for bound in bounds if bound is not None]
-        if not all(bound > 0 for bound in given) or not 0 <= self.noise < math.inf:
+        is_noise = self.noise == 0 or LEAST_NOISE <= self.noise < math.inf
+        if not all(bound > 0 for bound in given) or not is_noise:
             raise ModelError(
-                f"bounds are norms above 0 and noise a number from 0 on, got {given} and "
-                f"{self.noise}"
+                f"bounds are norms above 0 and noise is 0 or a number from {LEAST_NOISE:.1g} on, "
+                f"got {given} and {self.noise}"
             )
         if self.noise and math.inf in given:
             raise ModelError("noise is a multiple of the bound, which must not be infinite then")
@@ -122,12 +126,12 @@ class Private:
     ) -> tuple[Bundle, Bundle]:
         """Return what the algorithm's client sends, noised, and what it remembers."""
         upload, memory = self.base.client_update(task, server, memory, client, rng)
-        draws, sent = self.generator(rng), dict[str, Tree | float]()
+        sent = dict[str, Tree | float]()
         for name, part in upload.items():
             if name == "weights":
-                sent[name] = self.noised(name, tree_of(upload, name), draws, tree_of(server, name))
+                sent[name] = self.noised(name, tree_of(upload, name), tree_of(server, name))
             elif name in ("control", "fisher") and isinstance(part, dict):
-                found = self.noised(name, part, draws)
+                found = self.noised(name, part)
                 sent[name] = found if name == "control" else _at_least_zero(found)
             else:
                 raise ModelError(
@@ -141,15 +145,7 @@ class Private:
         """Return the algorithm's new state."""
         return self.base.server_update(task, server, uploads, cohort, holder)
 
-    def generator(self, rng: torch.Generator) -> torch.Generator:
-        """Return the generator of a client's noise."""
-        if self.seeded:
-            return derive_torch(rng.initial_seed(), "noise")
-        return torch.Generator().manual_seed(secrets.randbits(63))
-
-    def noised(
-        self, name: str, part: Tree, rng: torch.Generator, centre: Tree | None = None
-    ) -> Tree:
+    def noised(self, name: str, part: Tree, centre: Tree | None = None) -> Tree:
         """Return an entry at most its bound away from `centre`, or from zero, and noised.
 
         Without noise, an entry within its bound comes back as it is.
@@ -159,14 +155,19 @@ class Private:
             raise ModelError(f"{name!r} is uploaded and has no bound; set clip_{name}")
         if odd := [key for key, value in part.items() if not value.is_floating_point()]:
             raise ModelError(f"{name!r} has packed entries {odd}; send it with compression='none'")
-        length = _norm(part if centre is None else tree.sub(part, centre))
-        if length <= bound and not self.noise:
-            return part
         away = part if centre is None else tree.sub(part, centre)
-        if length > bound:
-            away = tree.scale(away, bound / length)
-        if self.noise:
-            away = tree.add(away, _gaussian(away, self.noise * bound, rng))
+        length = _norm(away)
+        if not math.isfinite(length):
+            raise NumericalError(
+                f"{name!r} has NaN or infinities, which cannot be shortened to a bound, so nothing "
+                f"is sent; lower the learning rate of clients"
+            )
+        if length <= MARGIN * bound and not self.noise:
+            return part
+        factor = min(1.0, MARGIN * bound / length) if length else 1.0
+        short = {key: factor * value.double() for key, value in away.items()}
+        sent = add_noise(short, self.noise * bound) if self.noise else short
+        away = {key: value.to(part[key]) for key, value in sent.items()}
         return away if centre is None else tree.add(centre, away)
 
 
@@ -229,15 +230,15 @@ class _PrivateWeigher:
         report = self.own.client_report(task, server, client, rng)
         if unknown := sorted(report.keys() - {"sketch", "size", "classes"}):
             raise ModelError(f"a report holds {unknown}, of which it is not known how to noise it")
-        draws, sent = self.private.generator(rng), dict(report)
+        sent = dict(report)
         if "sketch" in report:
             sketch = tree_of(report, "sketch")
             numbers = {name: sketch[name] for name in ("mean", "covariance")}
-            found = self.private.noised("sketch", numbers, draws)
+            found = self.private.noised("sketch", numbers)
             sent["sketch"] = sketch if found is numbers else _positive({**sketch, **found})
         if "classes" in report:
             shares = tree_of(report, "classes")
-            found = self.private.noised("classes", shares, draws)
+            found = self.private.noised("classes", shares)
             sent["classes"] = shares if found is shares else _summing_to_one(found)
         return sent
 
@@ -261,13 +262,6 @@ def _delta(eps: float, mu: float) -> float:
 def _norm(part: Tree) -> float:
     squares = (float(torch.linalg.vector_norm(v, dtype=torch.float64)) ** 2 for v in part.values())
     return math.sqrt(sum(squares))
-
-
-def _gaussian(like: Tree, deviation: float, rng: torch.Generator) -> Tree:
-    return {
-        name: deviation * torch.randn(value.shape, generator=rng, dtype=value.dtype).to(value)
-        for name, value in like.items()
-    }
 
 
 def _at_least_zero(fisher: Tree) -> Tree:

@@ -37,8 +37,9 @@ def run(
     """Return what a federated run has learned and what happened in its rounds.
 
     Whatever interrupts a run with a checkpoint, calling it again goes on from the last whole round
-    and gives what the run would have given, bit for bit. A run that diverges ends early, with the
-    last state that was good.
+    and gives what the run would have given, bit for bit; with `Private`, whose noise is never drawn
+    twice, it gives another result of the same distribution. A run that diverges ends early, with
+    the last state that was good.
 
     Parameters
     ----------
@@ -88,7 +89,7 @@ def run(
         raise DataError(f"n_rounds and every are at least 1, got {n_rounds} and {every}")
     with _fleet(plan, clients, n_processes, timeout) as fleet:
         judge = _Judge(plan, fleet, sets)
-        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(plan, fleet))
+        store = None if checkpoint is None else Checkpoint(checkpoint, identity(plan, fleet))
         state, records = _begun(plan, fleet, store, judge)
         good, watch = state, Watch(stop, records[0])
         with rounds_shown(n_rounds, state.round, progress) as show:
@@ -140,12 +141,6 @@ def _fleet(
             yield fleet
     else:
         yield LocalFleet(plan.algorithm, plan.task, clients, plan.seed)
-
-
-def _identity(plan: Plan, fleet: Fleet) -> dict[str, str]:
-    """Return what tells this run from others; of uploads in the clear nothing is said."""
-    masks = {} if plan.secure is None else {"secure": repr(plan.secure)}
-    return identity(plan, fleet) | masks
 
 
 def _begun(

@@ -150,6 +150,7 @@ class SharedClients(Sequence[Client]):
     def __init__(self, clients: Sequence[Client]) -> None:
         self._block, end = Block(), 0
         self._layouts: list[Layout] = []
+        self._policies = [client.policy for client in clients]
         self._validation_of: list[int] = []
         self._validations: list[tuple[Validation, Layout]] = []
         known: dict[int, int] = {}
@@ -174,7 +175,8 @@ class SharedClients(Sequence[Client]):
         v = tree_of(self._block.read(layout, copy=False), "v")
         validation = replace(validation, x=v.get("x"), y=v.get("y"))
         test = _batch(tree_of(arrays, "test")) if "test" in arrays else None
-        return Client(_batch(tree_of(arrays, "data")), validation, test)
+        policy = self._policies[client]
+        return Client(_batch(tree_of(arrays, "data")), validation, test, policy)
 
     def close(self) -> None:
         """Give the memory back."""

@@ -20,7 +20,6 @@ from firecv.federated.evaluation import Score, score
 from firecv.federated.history import History
 from firecv.federated.partition import Federation, cut, cut_again, federation
 from firecv.federated.run import run
-from firecv.federated.secure import Secure
 from firecv.federated.uploads import Rule
 from firecv.fire.validation import Unlabelled, Validation, as_validation
 from firecv.models import Batch, Task, federated_mlp
@@ -69,8 +68,6 @@ class Simulation:
         As for `Plan`.
     validation
         What the server sees of V.
-    secure
-        How uploads are masked; None for uploads in the clear.
     """
 
     data: str
@@ -90,7 +87,6 @@ class Simulation:
     rule: Rule = "mean"
     seed: int = 0
     validation: Seen = "unlabelled"
-    secure: Secure | None = None
 
 
 class Built(NamedTuple):
@@ -141,7 +137,6 @@ def build(simulation: Simulation) -> Built:
         simulation.participation,
         simulation.min_clients,
         simulation.rule,
-        secure=simulation.secure,
     )
     sets = {"validation": found.validation, "test": found.test}
     return Built(plan, clients, tuple(found.clients), sets)

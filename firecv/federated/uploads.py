@@ -68,33 +68,9 @@ class Uploads:
             raise DataError(f"rule is {rule!r}; expected one of {get_args(Rule)}")
         self._answers = iter(answers)
         self._rule: Rule = rule
-        self._mean: Callable[[], Average] | None = None
-
-    @classmethod
-    def hidden(cls, mean: Callable[[], Average]) -> "Uploads":
-        """Return answers of which nothing is known but their mean.
-
-        Parameters
-        ----------
-        mean
-            Returns it.
-
-        Examples
-        --------
-        >>> uploads = Uploads.hidden(lambda: Average({}, {"loss": 2.0}, 1.0))
-        >>> uploads.mean().numbers
-        {'loss': 2.0}
-        >>> list(uploads)
-        Traceback (most recent call last):
-        firecv.errors.DataError: the algorithm looks at single uploads, of which secure ...
-        """
-        found = cls(())
-        found._mean = mean
-        return found
 
     def __iter__(self) -> Iterator[Upload]:
         """Return the answers themselves."""
-        self._check_seen()
         return self._answers
 
     def changed(self, change: Callable[[Upload], Upload]) -> "Uploads":
@@ -105,7 +81,6 @@ class Uploads:
         change
             Returns what takes the place of an answer.
         """
-        self._check_seen()
         return Uploads(map(change, self._answers), self._rule)
 
     def mean(self) -> Average:
@@ -121,17 +96,7 @@ class Uploads:
         >>> mean.trees["weights"], mean.numbers["loss"], mean.share
         ({'a': tensor([2.])}, 2.0, 0.75)
         """
-        if self._mean is not None:
-            return self._mean()
         return self._streamed() if self._rule == "mean" else self._robust()
-
-    def _check_seen(self) -> None:
-        if self._mean is not None:
-            raise DataError(
-                "the algorithm looks at single uploads, of which secure aggregation shows their "
-                "mean alone; choose one that takes means, such as FedAvg, FedProx, SCAFFOLD, "
-                "FedDyn or Weighed(FedAvg(), Weighing('mixture')), or leave secure out"
-            )
 
     def _streamed(self) -> Average:
         trees: dict[str, Tree] = {}

@@ -4,7 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firecv.federated import Client
+from firecv.federated import Client, SitePolicy
 from firecv.federated.shared import Block, SharedClients
 from firecv.fire.validation import as_validation
 from tests.federated.small import clients, data, same
@@ -63,7 +63,7 @@ def test_clients_come_back_as_they_were():
     x, y = data(9, 5)
     shared = as_validation((x, y))
     some = [Client(c.data, shared, c.test) for c in clients(3, has_test=True)]
-    some += [Client(data(4), as_validation(x)), Client(data(5))]
+    some += [Client(data(4), as_validation(x)), Client(data(5), policy=SitePolicy(2.0))]
     found = SharedClients(some)
     assert len(found) == 5
     for one, other in zip(some, found, strict=True):
@@ -72,7 +72,7 @@ def test_clients_come_back_as_they_were():
         for name in ("x", "y"):
             ours, theirs = getattr(one.validation, name), getattr(other.validation, name)
             assert (ours is None and theirs is None) or torch.equal(ours, theirs)
-        assert (one.test is None) == (other.test is None)
+        assert (one.test is None) == (other.test is None) and one.policy == other.policy
     assert torch.equal(some[1].test[0], found[1].test[0])
 
 

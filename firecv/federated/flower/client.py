@@ -1,12 +1,18 @@
 """The client half: a ClientApp that answers what a server asks.
 
+A site's policy is part of the SuperNode's configuration, which the server has no part in: the keys
+``policy.lowest-noise``, ``policy.largest-clip`` and ``policy.algorithms`` (names with commas
+between them) are the fields of a `SitePolicy`, and a request for anything weaker is answered by an
+error before data are read. What `load_client` returns may have a policy too; both count.
+
 What it remembers lives in Flower's context, which lasts as long as a Flower run; a client that is
 to remember across Flower runs, so that a run can be resumed, has a folder of its own for it, named
 as ``memory-folder`` in the SuperNode's configuration.
 """
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, cast
@@ -24,11 +30,11 @@ from flwr.clientapp import ClientApp
 from flwr.common.constant import ErrorCode
 
 from firecv.errors import DataError
-from firecv.federated.bundles import Bundle
-from firecv.federated.fleet import TRAINING, Phase, answered, client_rng
+from firecv.federated.algorithms import ALGORITHMS
+from firecv.federated.contract import SitePolicy
+from firecv.federated.fleet import TRAINING, answered, client_rng
 from firecv.federated.flower.description import to_algorithm
-from firecv.federated.flower.job import Job, to_job
-from firecv.federated.flower.masks import MASKED, masked_answer
+from firecv.federated.flower.job import Job, Value, to_job
 from firecv.federated.flower.memory import Memory, read, to_bytes, to_memory, write
 from firecv.federated.flower.problem import Problem, load_problem
 from firecv.federated.flower.records import (
@@ -39,9 +45,12 @@ from firecv.federated.flower.records import (
     to_bundle,
     to_records,
 )
+from firecv.federated.policy import check_policy
 from firecv.models import Task
 
 MEMORY: Final = "memory"
+POLICY: Final = ("policy.lowest-noise", "policy.largest-clip", "policy.algorithms")
+"""Keys of a SuperNode's configuration; others that begin in this way are refused."""
 Handler = Callable[[Message, Context], Message]
 
 
@@ -69,6 +78,9 @@ def _describe(given: Problem | None, message: Message, context: Context) -> Mess
     """Return which client this is and how many samples it has."""
     job = to_job(context.run_config)
     partition, n_partitions = _place(context)
+    site_policy(
+        context.node_config
+    )  # one that cannot be read is better found before the first round
     client = _problem(given, job).load_client(partition, n_partitions, job.settings)
     found: dict[str, MetricRecordValues] = {
         "partition": partition,
@@ -85,34 +97,72 @@ def _train(given: Problem | None, message: Message, context: Context) -> Message
     partition, n_partitions = _place(context)
     if request.client != partition:
         raise DataError(f"asked as client {request.client}, but this is client {partition}")
+    algorithm = to_algorithm(request.algorithm)
+    check_policy(site_policy(context.node_config), algorithm)
     problem, memory = _problem(given, job), _recall(context, request)
-
-    def train(phase: Phase, sent: Bundle) -> Bundle:
-        nonlocal memory
-        upload, after = answered(
-            to_algorithm(request.algorithm),
-            _task(problem, json.dumps(dict(job.settings))),
-            phase,
-            sent,
-            memory.since(request.counted),
-            problem.load_client(partition, n_partitions, job.settings),
-            client_rng(request.seed, request.number, partition),
-        )
-        if phase != "judge":
-            memory = memory.then(request.number, request.counted, after)
-            if memory.before or memory.after:
-                _remember(context, request, memory)
-        return upload
-
-    sent = to_bundle(message.content)
-    if request.phase in MASKED:
-        records = to_records(masked_answer(context, request, sent, train))
-    else:
-        records = to_records(train(request.phase, sent))
+    upload, after = answered(
+        algorithm,
+        _task(problem, json.dumps(dict(job.settings))),
+        request.phase,
+        to_bundle(message.content),
+        memory.since(request.counted),
+        problem.load_client(partition, n_partitions, job.settings),
+        client_rng(request.seed, request.number, partition),
+    )
+    records = to_records(upload)
     if request.phase in TRAINING:
-        remembers = memory.number == request.number and bool(memory.before or memory.after)
+        memory = memory.then(request.number, request.counted, after)
+        remembers = bool(memory.before or memory.after)
+        if remembers:
+            _remember(context, request, memory)
         records[CLIENT] = MetricRecord({REMEMBERS: int(remembers)})
     return Message(records, reply_to=message)
+
+
+def site_policy(node_config: Mapping[str, Value]) -> SitePolicy:
+    """Return the policy in a SuperNode's configuration.
+
+    Parameters
+    ----------
+    node_config
+        As ``--node-config`` sets it, or a TOML file with a table ``policy``.
+
+    Examples
+    --------
+    >>> site_policy({"policy.lowest-noise": 2, "policy.algorithms": "fedavg, fedprox"})
+    SitePolicy(lowest_noise=2.0, largest_clip=inf, algorithms=('fedavg', 'fedprox'))
+    >>> site_policy({"policy.noise": 2})
+    Traceback (most recent call last):
+    firecv.errors.DataError: this node has a policy with 'policy.noise'; expected ...
+    """
+    given = {key: value for key, value in node_config.items() if key.startswith("policy")}
+    if unknown := sorted(given.keys() - set(POLICY)):
+        raise DataError(
+            f"this node has a policy with {', '.join(map(repr, unknown))}; expected "
+            f"{', '.join(POLICY)}"
+        )
+    noise, clip, algorithms = (given.get(key) for key in POLICY)
+    return SitePolicy(
+        0.0 if noise is None else _limit(noise),
+        math.inf if clip is None else _limit(clip),
+        None if algorithms is None else _allowed(str(algorithms)),
+    )
+
+
+def _limit(value: Value) -> float:
+    if isinstance(value, bool | str):
+        raise DataError(f"a limit of this node's policy is {value!r}; expected a number")
+    return float(value)
+
+
+def _allowed(text: str) -> tuple[str, ...]:
+    names, known = tuple(map(str.strip, text.split(","))), (*ALGORITHMS, "weighed")
+    if unknown := [name for name in names if name not in known]:
+        raise DataError(
+            f"this node's policy allows {', '.join(map(repr, unknown))}; expected some of "
+            f"{', '.join(known)}"
+        )
+    return names
 
 
 def _answering(handler: Handler) -> Handler:

@@ -11,11 +11,10 @@ from typing import Any, Final, TypeVar, cast
 from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.contract import Algorithm
+from firecv.federated.contract import Algorithm, SitePolicy
 from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
-from firecv.federated.secure import Secure
 from firecv.federated.weighing import Weighing
 from firecv.fire.accumulate import Accumulation
 from firecv.training import Training
@@ -32,14 +31,14 @@ SETTINGS: Final = {
         LabelledLoss,
         MatchedMeans,
         Screen,
-        Secure,
+        SitePolicy,
         Training,
         Weighing,
     )
 }
 
 
-def to_text(described: Algorithm | Screen | Secure) -> str:
+def to_text(described: Algorithm | Screen | SitePolicy) -> str:
     """Return an algorithm, or other settings, as JSON text.
 
     Examples

@@ -47,11 +47,7 @@ class GridFleet:
         The clients that have data to be judged on.
     memories
         Which answer of each client left the memory that counts; the memory itself stays with it.
-    masks
-        Clients answer the stages of secure aggregation themselves.
     """
-
-    masks: Final = True
 
     def __init__(self, nodes: Nodes, algorithm: Algorithm, seed: int) -> None:
         self._nodes, self._algorithm, self._seed = nodes, to_text(algorithm), seed

@@ -11,7 +11,6 @@ from firecv.federated.engine import Plan
 from firecv.federated.flower.description import Json, to_algorithm, to_settings, to_text
 from firecv.federated.flower.problem import Problem, Settings
 from firecv.federated.screening import Screen
-from firecv.federated.secure import Secure
 from firecv.federated.uploads import Rule
 
 Value = bool | int | float | str
@@ -44,9 +43,6 @@ class Job:
     memory_folder
         Folder for what clients remember, where all run on one machine; otherwise every node is
         started with one of its own. None lets them remember as long as a Flower run lasts.
-    secure
-        As for `firecv.federated.Plan`. Secrets of clients are in Flower's context alone, and not in
-        that folder.
 
     Examples
     --------
@@ -70,7 +66,6 @@ class Job:
     timeout: float = TIMEOUT
     checkpoint: str | None = None
     memory_folder: str | None = None
-    secure: Secure | None = None
 
     def __post_init__(self) -> None:
         """Check the numbers that `Plan` does not check."""
@@ -97,7 +92,6 @@ def to_config(job: Job) -> dict[str, Value]:
         "timeout": float(job.timeout),
         "checkpoint": job.checkpoint or "",
         "memory-folder": job.memory_folder or "",
-        "secure": "" if job.secure is None else to_text(job.secure),
     }
 
 
@@ -113,8 +107,6 @@ def to_job(config: Mapping[str, Value]) -> Job:
     values["settings"] = _settings(str(config.get("settings", "")))
     if "screen" in config:
         values["screen"] = to_settings(str(config["screen"]), Screen)
-    given = str(config.get("secure", ""))
-    values["secure"] = to_settings(given, Secure) if given else None
     values["checkpoint"] = config.get("checkpoint") or None
     values["memory_folder"] = config.get("memory-folder") or None
     for key in ("participation", "timeout"):  # Flower reads 1.0 as a whole number in some places
@@ -134,7 +126,6 @@ def plan_of(job: Job, problem: Problem) -> Plan:
         job.min_clients,
         job.rule,
         job.screen,
-        job.secure,
     )
 
 

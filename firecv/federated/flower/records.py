@@ -1,7 +1,7 @@
 """Bundles and requests as Flower's records: a tree is an array record, numbers a metric record."""
 
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, cast, get_args
 
 import torch
 from flwr.app import Array, ArrayRecord, ConfigRecord, MetricRecord, MetricRecordValues, RecordDict
@@ -97,9 +97,15 @@ def request_of(records: RecordDict) -> Request:
     if found is None:
         raise DataError(f"there is no request among {sorted(records)}")
     try:
-        return Request(**cast("dict[str, str]", dict(found)))  # pyright: ignore[reportArgumentType]
+        request = Request(**cast("dict[str, str]", dict(found)))  # pyright: ignore[reportArgumentType]
     except TypeError as error:
         raise DataError(f"a request cannot be made of {sorted(found)}: {error}") from error
+    if request.phase not in get_args(Phase):
+        raise DataError(
+            f"the phase of a request is {request.phase!r}; expected one of "
+            f"{', '.join(get_args(Phase))}"
+        )
+    return request
 
 
 def _array(name: str, value: torch.Tensor) -> Array:

@@ -10,8 +10,9 @@ from torch import Tensor, nn
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.codec import decode, encode
-from firecv.federated.contract import Client
+from firecv.federated.contract import Client, SitePolicy
 from firecv.federated.engine import Plan
+from firecv.federated.flower.description import to_settings, to_text
 from firecv.federated.flower.job import TIMEOUT, Job
 from firecv.federated.flower.problem import Settings
 from firecv.fire.validation import Validation
@@ -64,6 +65,7 @@ def save(
     root.mkdir(parents=True, exist_ok=True)
     for k, client in enumerate(clients):
         (root / f"client-{k}").write_bytes(encode(_client_bundle(client)))
+        (root / f"policy-{k}").write_text(to_text(client.policy), encoding="utf-8")
     (root / "validation").write_bytes(encode(_validation_bundle(plan.holder)))
     sets: Bundle = {name: _tree(data) for name, data in (evaluate_on or {}).items()}
     (root / "sets").write_bytes(encode(sets))
@@ -90,7 +92,6 @@ def save(
         every,
         timeout,
         None if checkpoint is None else str(Path(checkpoint).resolve()),
-        secure=plan.secure,
     )
 
 
@@ -109,7 +110,8 @@ def load_client(partition: int, n_partitions: int, settings: Settings, /) -> Cli
     """Return the data of one client."""
     kept = _read(settings, f"client-{partition}")
     test = _batch(tree_of(kept, "test")) if "test" in kept else None
-    return Client(_batch(tree_of(kept, "data")), _validation(kept), test)
+    policy = to_settings(_content(settings, f"policy-{partition}").decode(), SitePolicy)
+    return Client(_batch(tree_of(kept, "data")), _validation(kept), test, policy)
 
 
 def load_validation(settings: Settings, /) -> Validation:
@@ -151,8 +153,12 @@ def _validation(kept: Bundle) -> Validation:
 
 
 def _read(settings: Settings, name: str) -> Bundle:
+    return decode(_content(settings, name))
+
+
+def _content(settings: Settings, name: str) -> bytes:
     path = Path(cast("str", settings["folder"])) / name
     try:
-        return decode(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError as error:
         raise DataError(f"there is no {path}; the folder was written by save()") from error

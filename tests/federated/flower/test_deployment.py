@@ -68,13 +68,14 @@ def test_three_rounds_over_tls_with_known_nodes_and_a_stranger_is_refused(tmp_pa
     check(tmp_path / "checkpoint", "scaffold", 2, said)
 
 
-def test_a_dead_client_and_one_that_sends_garbage_do_not_end_the_run(tmp_path):
+def test_clients_that_die_refuse_or_send_garbage_do_not_end_the_run(tmp_path):
     job = job_for(tmp_path, "fedavg", n_rounds=3, timeout=60.0)
     write_app(tmp_path / "app", job)
     (tmp_path / "app" / "firecv_run" / "client_app.py").write_text(
         "from tests.federated.flower.odd_client import app\n\n__all__ = ['app']\n"
     )
-    with Deployment(tmp_path / "processes", 3, configs={1: 'sends="garbage"'}) as deployment:
+    configs = {1: 'sends="garbage"', 3: "policy.lowest-noise=2.0"}
+    with Deployment(tmp_path / "processes", 4, configs=configs) as deployment:
         running = deployment.begin(tmp_path / "app")
         wait_for(tmp_path / "checkpoint" / "round-00000001.json")
         deployment.kill_node(2)
@@ -84,6 +85,7 @@ def test_a_dead_client_and_one_that_sends_garbage_do_not_end_the_run(tmp_path):
     first, *_, last = history.records[1:]
     assert first.clients == (0, 2) and "refused" in first.failures[1]
     assert last.clients == (0,) and "refused" in last.failures[1] and 2 in last.failures
+    assert all("this site's policy is noise of" in r.failures[3] for r in history.records[1:])
 
 
 def test_a_server_that_is_killed_goes_on_from_its_checkpoint(tmp_path):

@@ -1,16 +1,21 @@
 """The engine's rounds on Flower's messages, all in one process."""
 
+from functools import partial
+from hashlib import shake_256
+
 import pytest
 import torch
 from flwr.app import ArrayRecord, Message, MetricRecord, RecordDict
 
-from firecv.federated import LocalFleet, Plan, rounds
+from firecv.federated import LocalFleet, Plan, privacy, rounds
 from firecv.federated.bundles import n_bytes
 from firecv.federated.engine import sample
 from firecv.federated.flower.client import client_app
 from firecv.federated.flower.grid import GridFleet
 from firecv.federated.flower.job import Job, to_config
 from firecv.federated.flower.nodes import Nodes
+from firecv.federated.noise import add_noise
+from firecv.federated.privacy import Private
 from tests.federated.flower import toy
 from tests.federated.flower.cases import CASES, SETTINGS
 from tests.federated.flower.in_process import InProcessGrid
@@ -55,6 +60,20 @@ def test_three_rounds_are_those_of_the_embedded_engine_bit_for_bit(name, partici
         assert a.state.weights == b.state.weights
         assert same(a.state.server, b.state.server)
         assert list(a.state.server) == list(b.state.server)
+
+
+def test_noised_rounds_are_those_of_the_embedded_engine_if_noise_is(monkeypatch):
+    algorithm = Private(CASES["fire"], 1.0, 0.01, clip_sketch=1.0)
+    _, there, here = fleets(algorithm)
+    plan = plan_for(algorithm)
+    *_, one = rounds(plan, there, 2)
+    *_, other = rounds(plan, here, 2)
+    assert not same(one.state.server["weights"], other.state.server["weights"])
+    fixed = partial(add_noise, _random=lambda n: shake_256(b"noise").digest(n))
+    monkeypatch.setattr(privacy, "add_noise", fixed)
+    for a, b in zip(rounds(plan, there, 3), rounds(plan, here, 3), strict=True):
+        assert not a.failures and a.state.weights == b.state.weights
+        assert same(a.state.server, b.state.server)
 
 
 def test_clients_are_numbered_by_partition_whatever_their_nodes_are():

@@ -94,3 +94,10 @@ def test_what_is_no_request_is_refused(content):
     records = RecordDict({"request": ConfigRecord(content)} if content else {})
     with pytest.raises(DataError, match="request"):
         request_of(records)
+
+
+@pytest.mark.parametrize("phase", ["keys", "shares", "masked", "unmask", "sketch", "", 1])
+def test_a_phase_that_is_none_is_refused(phase):
+    records = RecordDict({"request": ConfigRecord({**vars(REQUEST), "phase": phase})})
+    with pytest.raises(DataError, match="expected one of train, report, judge"):
+        request_of(records)

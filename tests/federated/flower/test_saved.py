@@ -1,10 +1,13 @@
 """Problems in a folder."""
 
+import json
+import math
+
 import pytest
 import torch
 
 from firecv.errors import DataError
-from firecv.federated import Client, LocalFleet, Plan, rounds
+from firecv.federated import Client, LocalFleet, Plan, SitePolicy, rounds
 from firecv.federated.flower.job import plan_of
 from firecv.federated.flower.problem import load_problem
 from firecv.federated.flower.saved import save
@@ -31,7 +34,7 @@ def test_a_run_on_what_was_saved_is_the_run_itself(model, tmp_path):
     task = Task(network, [name for name, _ in network.named_parameters()][-2:])
     clients = [
         Client(data(9, shape), Validation("labelled", *data(4, shape)), data(3, shape)),
-        Client(data(7, shape)),
+        Client(data(7, shape), policy=SitePolicy(0.0, math.inf, ("fedavg", "fire"))),
     ]
     holder, test = as_validation(data(5, shape)[0]), data(4, shape)
     plan = Plan(CASES["fedavg"], task, holder, seed=3, participation=0.5)
@@ -43,6 +46,7 @@ def test_a_run_on_what_was_saved_is_the_run_itself(model, tmp_path):
         assert torch.equal(ours.data[1], theirs.data[1])
         assert ours.validation.regime == theirs.validation.regime
         assert (ours.test is None) == (theirs.test is None)
+        assert ours.policy == theirs.policy
     again = plan_of(job, problem)
     assert again.task.trainable == task.trainable and torch.equal(again.holder.x, holder.x)
     assert torch.equal(problem.load_sets(job.settings)["test"][0], test[0])
@@ -56,7 +60,10 @@ def test_nothing_is_pickled(tmp_path):
     network, shape = NETWORKS["table_mlp"]
     save(tmp_path, Plan(CASES["fedavg"], Task(network)), [Client(data(9, shape))], 1, model="cnn")
     for file in tmp_path.iterdir():
-        assert b"firecv-bundle" in file.read_bytes()[:400]
+        if file.name == "policy-0":
+            assert json.loads(file.read_text())["type"] == "sitepolicy"
+        else:
+            assert b"firecv-bundle" in file.read_bytes()[:400]
 
 
 def test_models_that_have_no_name_are_refused(tmp_path):
