@@ -97,7 +97,7 @@ def test_precondition_is_fire_in_a_plain_loop(settings, accumulation):
         fire.next_fragment()
     for a, b in zip(fitted.network_.parameters(), model.parameters(), strict=True):
         assert torch.allclose(a, b, rtol=1e-9, atol=1e-12)
-    found, wanted = fitted.fisher_.diagonal(), fire.known.remembered().diagonal()
+    found, wanted = fitted.fisher_.diagonal(), fire.known.remembered("precondition").diagonal()
     assert all(torch.allclose(found[name], wanted[name], rtol=1e-9) for name in wanted)
 
 
