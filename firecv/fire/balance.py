@@ -16,8 +16,8 @@ from firecv.fire.pooling import check_summaries, middle
 from firecv.fire.summaries import Matrix, SketchSummary
 
 FARTHEST_MEAN: Final = 1e100
-"""In units of V and the median fragment, to which larger means are cut, and covariances to its
-square: products of two of those stay finite, and garbage this far is garbage."""
+"""To which larger means are cut, in units of V and the median fragment, and covariances to its
+square: before coordinates are standardized no higher power than the square is formed."""
 INDEFINITE: Final = 1e-9
 """Negative eigenvalues of a correlation matrix up to this size are rounding."""
 
