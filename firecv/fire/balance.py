@@ -15,9 +15,9 @@ from firecv.errors import NumericalError
 from firecv.fire.pooling import check_summaries, middle
 from firecv.fire.summaries import Matrix, SketchSummary
 
-FARTHEST_MEAN: Final = 1e100
+FARTHEST_MEAN: Final = 1e60
 """To which larger means are cut, in units of V and the median fragment, and covariances to its
-square: before coordinates are standardized no higher power than the square is formed."""
+square. Whitening lengthens them by up to 1e8 and fourth powers are formed, which stay finite."""
 INDEFINITE: Final = 1e-9
 """Negative eigenvalues of a correlation matrix up to this size are rounding."""
 

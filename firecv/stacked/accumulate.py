@@ -57,7 +57,8 @@ class PerFragment:
     def __init__(self, chunk: Chunk, settings: StackSettings, average: Layers) -> None:
         self.fishers, self.average = Fishers(chunk, settings.label_law), average
         self.chunk, self.share, self.decay = chunk, settings.share, settings.decay
-        self.form, self.n_epochs = settings.form, 0
+        self.form: Form = settings.form
+        self.n_epochs = 0
         self._train, self._used = chunk.layers(), chunk.layers()
         self._now = chunk.layers()  # of the training rows, then of the validation rows
 
