@@ -42,7 +42,7 @@ def balanced(
     --------
     >>> wrong = SketchSummary(10, 10, np.zeros(2), np.array([[4.0, 8.0], [8.0, 4.0]]) * 1e200)
     >>> _, (found,) = balanced(np.full((3, 2), 1e100), [wrong])
-    >>> bool(np.linalg.eigvalsh(found.covariance).min() > -1e-12), found.covariance.max() < 10
+    >>> bool(np.linalg.eigvalsh(found.covariance).min() > -1e-12), bool(found.covariance.max() < 10)
     (True, True)
     """
     check_summaries(summaries)
