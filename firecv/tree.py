@@ -105,6 +105,17 @@ def weighted_mean(trees: Sequence[Tree], weights: Sequence[float]) -> Tree:
     return result
 
 
+def largest(a: Tree) -> Tensor:
+    """Return the largest entry of all.
+
+    Examples
+    --------
+    >>> largest({"w": torch.tensor([1.0, 5.0]), "b": torch.tensor([3.0])})
+    tensor(5.)
+    """
+    return torch.stack([value.max() for value in a.values() if value.numel()]).max()
+
+
 def size(a: Tree) -> int:
     """Return the number of entries.
 

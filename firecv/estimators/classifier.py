@@ -19,6 +19,7 @@ from firecv.estimators.settings import (
     Strength,
     check_choice,
     chosen_accumulation,
+    chosen_fisher_every,
     chosen_form,
     chosen_strength,
 )
@@ -55,8 +56,13 @@ class FIREClassifier(NetworkClassifier):
         What is kept of earlier fragments at each step of the average.
     preset
         ``"paper"`` is Algorithm 1 to the letter: form `precondition`, one step of the average per
-        mini-batch, no debiasing and no normalisation. Strength, mix and decay are those given; the
-        defaults are the paper's.
+        mini-batch, no debiasing and no normalization, whatever the structure. Strength, mix, decay
+        and `fisher_every` are those given; the defaults are the paper's.
+    fisher_every : int, default=None
+        Steps from one estimate of the batch's Fisher to the next, for `precondition` and
+        `quadratic`. None is 1 with ``preset="paper"`` and for `precondition` with a diagonal
+        Fisher, 10 for `precondition` with another structure and 20 for `quadratic`. The other
+        forms do not use it.
     carry
         ``"model"``: a fragment goes on with the network of the one before. ``"fisher"``: every
         fragment trains a new network from the same initial weights, and only the accumulated
@@ -139,6 +145,7 @@ class FIREClassifier(NetworkClassifier):
         mix: float = 0.5,
         decay: float = 0.9,
         preset: Preset = None,
+        fisher_every: int | None = None,
         carry: Carry = "model",
         rule: Rule = "information",
         hidden: Sequence[int] = (100,),
@@ -158,6 +165,7 @@ class FIREClassifier(NetworkClassifier):
         self.mix = mix
         self.decay = decay
         self.preset = preset
+        self.fisher_every = fisher_every
         self.carry = carry
         self.rule = rule
         self.hidden = hidden
@@ -239,9 +247,9 @@ class FIREClassifier(NetworkClassifier):
         return learned_to_state(self._learned)
 
     def _restore(self, facts: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        accumulation = self._method().accumulation
-        network = self._rebuilt(arrays["network"])
-        self._keep(learned_from_state(facts, arrays, network, accumulation))
+        method, network = self._method(), self._rebuilt(arrays["network"])
+        learned = learned_from_state(facts, arrays, network, method.accumulation)
+        self._keep(learned, method.form)
 
     def _learn(
         self,
@@ -273,7 +281,7 @@ class FIREClassifier(NetworkClassifier):
         n_epochs = self.n_epochs * (1 if method.form == "weigh" else len(samples.fragments))
         given = validation_set(self, *v, classes=self.classes_, dtype=self._dtype)
         with epochs_shown(n_epochs, self.verbose) as show:
-            self._keep(learn(method, start, samples, given, show))
+            self._keep(learn(method, start, samples, given, show), method.form)
         return self
 
     def _method(self) -> Method:
@@ -284,6 +292,7 @@ class FIREClassifier(NetworkClassifier):
             chosen_strength(self.strength, form),
             STRUCTURES[self.structure],
             chosen_accumulation(self.mix, self.decay, self.preset),
+            chosen_fisher_every(self.fisher_every),
             self.carry,
             self.rule,
             self._training(),
@@ -291,10 +300,10 @@ class FIREClassifier(NetworkClassifier):
             self._builder(),
         )
 
-    def _keep(self, learned: Learned) -> None:
+    def _keep(self, learned: Learned, form: Form) -> None:
         self._learned = learned
         self.network_ = learned.network
-        self.fisher_ = learned.known.remembered()
+        self.fisher_ = learned.known.remembered(form)
         self.regime_ = learned.regime
         self.loss_curve_ = list(learned.losses)
         self.n_iter_ = len(learned.losses)

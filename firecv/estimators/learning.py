@@ -36,7 +36,7 @@ class Method:
 
     Attributes
     ----------
-    form, strength, structure, accumulation
+    form, strength, structure, accumulation, fisher_every
         As for `firecv.fire.Fire`; the form may also be ``"weigh"``.
     carry
         Whether a fragment goes on with the model of the one before, or starts from the initial
@@ -55,6 +55,7 @@ class Method:
     strength: float | Literal["auto"]
     structure: type[Fisher]
     accumulation: Accumulation
+    fisher_every: int | None
     carry: Literal["model", "fisher"]
     rule: Rule
     training: Training
@@ -178,6 +179,7 @@ def _going_on(
         strength=method.strength,
         structure=method.structure,
         accumulation=method.accumulation,
+        fisher_every=method.fisher_every,
         refresh=math.ceil(n / (method.training.batch_size or n)),
         optimiser=optimiser,
         seed=int(derive(method.seed, "fire", start.n_trainings).integers(2**31)),

@@ -21,8 +21,6 @@ Carry = Literal["model", "fisher"]
 Preset = Literal["paper"] | None
 Strength = float | Literal["auto"] | None
 
-"""The paper's, for forms that act on a training step."""
-
 
 def chosen_form(form: Form, preset: Preset, carry: Carry, rule: Rule) -> Form:
     """Return the form to train with, having checked that the choices go together."""
@@ -75,6 +73,19 @@ def chosen_accumulation(mix: float, decay: float, preset: Preset) -> Accumulatio
     'batch'
     """
     return replace(PAPER if preset == "paper" else Accumulation(), mix=mix, decay=decay)
+
+
+def chosen_fisher_every(fisher_every: int | None) -> int | None:
+    """Return the steps between two estimates of the batch's Fisher; None is the form's default."""
+    given = cast("object", fisher_every)
+    if given is None:
+        return None
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or int(given) < 1:
+        raise ModelError(
+            f"fisher_every is {given!r}; expected a whole number of steps from 1 on, or None for "
+            f"the default of the form and preset"
+        )
+    return int(given)
 
 
 def network_builder(

@@ -13,13 +13,18 @@ mini-batch, after 50 of which nothing of an earlier fragment is left (`PAPER`).
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Generic, Literal, TypeVar
+from typing import Final, Generic, Literal, TypeVar
 
-from firecv import tree
+import torch
+
 from firecv.errors import StructureError
+from firecv.fire.forms import Form, unit
 from firecv.fisher.base import Fisher
 
 F = TypeVar("F", bound=Fisher)
+
+SMALLEST: Final = torch.finfo(torch.float32).tiny
+"""Fishers below it stay as they are: one over them is infinite in single precision."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,9 @@ class Accumulation:
     debias
         Divide by 1 - decay^t, which makes up for the start from zero.
     normalize
-        Divide by the mean of the diagonal, so that a strength means the same for every model.
+        Divide by the unit of the form that uses the Fisher (`firecv.fire.forms.unit`), so that a
+        strength means the same for every model: the largest eigenvalue for `precondition`, the
+        mean of the diagonal for `quadratic`.
     """
 
     mix: float = 0.5
@@ -95,7 +102,7 @@ class Accumulated(Generic[F]):
         >>> known = Accumulated(Accumulation(normalize=False))
         >>> for x in (1.0, 3.0):
         ...     known = known.with_batch(Diagonal({"w": torch.tensor([x])}))
-        >>> known.current().diagonal()
+        >>> known.current("quadratic").diagonal()
         {'w': tensor([2.])}
         """
         if self.settings.step == "batch":
@@ -105,10 +112,7 @@ class Accumulated(Generic[F]):
     def with_total(self, total: F) -> "Accumulated[F]":
         """Return what is known after another mini-batch whose Fisher is in `total` already."""
         known = replace(self, total=total, n_batches=self.n_batches + 1)
-        known.__dict__["_base"] = self._base  # a batch changes none of the three
-        known.__dict__["_base_trace"] = self._base_trace
-        if self.total is not None:
-            known.__dict__["_size"] = self._size
+        known.__dict__["_base"] = self._base  # which a batch does not change
         return known
 
     def with_validation(self, fisher: F) -> "Accumulated[F]":
@@ -122,19 +126,26 @@ class Accumulated(Generic[F]):
         mixed = self._mixed(self.total * (1 / self.n_batches))
         return replace(self._step(mixed), total=None, n_batches=0)
 
-    def current(self) -> F | None:
-        """Return the Fisher that training uses now; None while nothing is known."""
-        return _sum(self.terms())
+    def current(self, form: Form) -> F | None:
+        """Return the Fisher that a form uses now; None while nothing is known."""
+        return _sum(self.terms(form))
 
-    def remembered(self) -> F | None:
-        """Return what finished steps have left, the fragment under way not included."""
-        return _sum(replace(self, total=None, n_batches=0).terms())
+    def remembered(self, form: Form) -> F | None:
+        """Return what finished steps have left to a form, the fragment under way not included."""
+        return _sum(replace(self, total=None, n_batches=0).terms(form))
 
-    def terms(self) -> list[tuple[float, F]]:
-        """Return the Fisher that training uses now as factors and Fishers to be summed.
+    def terms(self, form: Form) -> list[tuple[float, F]]:
+        """Return the Fisher that a form uses now as factors and Fishers to be summed.
 
         The second of two does not change until a fragment ends or F_V is refreshed, so the product
-        with a vector costs two products and no sum of matrices.
+        with a vector costs two products and no sum of matrices. The unit of the sum is the sum of
+        the units: the largest eigenvalue of two terms is at most the sum of theirs, and at least
+        half of it.
+
+        Parameters
+        ----------
+        form
+            Which form; it decides what a normalized Fisher is divided by.
         """
         if self.total is None:
             found = [] if self.carried is None else [(1.0, self.carried)]
@@ -149,9 +160,8 @@ class Accumulated(Generic[F]):
         if found and self.settings.debias:
             factor /= 1 - self.settings.decay**n_steps
         if found and self.settings.normalize:
-            base = self._base_trace if len(found) > 1 else 0.0
-            mean = (found[0][0] * float(found[0][1].trace()) + base) / self._size
-            factor = 1 / mean if mean > 0 else factor
+            size = sum(part * unit(form, fisher) for part, fisher in found)
+            factor = 1 / size if size > SMALLEST else factor
         return [(part * factor, fisher) for part, fisher in found]
 
     @cached_property
@@ -160,16 +170,6 @@ class Accumulated(Generic[F]):
         mix, decay = self.settings.mix, self.settings.decay
         parts = [(decay, self.carried), ((1 - decay) * (1 - mix), self.validation)]
         return _sum([(part, fisher) for part, fisher in parts if fisher is not None])
-
-    @cached_property
-    def _base_trace(self) -> float:
-        return 0.0 if self._base is None else float(self._base.trace())
-
-    @cached_property
-    def _size(self) -> int:
-        """The number of parameters."""
-        fisher = self.total if self.carried is None else self.carried
-        return 0 if fisher is None else tree.size(fisher.diagonal())
 
     def _mixed(self, fragment: F) -> F:
         if self.validation is None:

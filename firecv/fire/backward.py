@@ -61,8 +61,9 @@ class Fire:
     refresh
         Steps between two estimates of the validation set's Fisher.
     fisher_every
-        Steps between two looks at the batch's Fisher; by default 1 for `precondition` with a
-        diagonal, 10 with another structure, 20 for `quadratic`.
+        Steps from one estimate of the batch's Fisher to the next. By default 1 where every
+        mini-batch is a step of the average (``PAPER``) and for `precondition` with a diagonal; 10
+        for `precondition` with another structure, 20 for `quadratic`.
     validation_batch
         Samples of the validation set drawn in every step of `trace` and `align`.
     optimiser
@@ -99,7 +100,8 @@ class Fire:
         seed: int = 0,
     ) -> None:
         strength = default_strength(form) if strength is None else strength
-        _check(form, strength, refresh, validation_batch)
+        counts = {"refresh": refresh, "validation_batch": validation_batch}
+        _check(form, strength, counts | {"fisher_every": fisher_every})
         self.task, self.form, self.structure = Task(model), form, structure
         self.strength: float | None = None if strength == "auto" else float(strength)
         self.known: Accumulated[Fisher] = Accumulated(accumulation or Accumulation())
@@ -111,9 +113,7 @@ class Fire:
             return  # plain training: nothing below may happen
         self.validation = as_validation(validation)
         self.refresh, self.validation_batch = refresh, validation_batch
-        little = 20 if form == "quadratic" else 10
-        dear = form == "quadratic" or cast(object, structure) is not Diagonal
-        self.fisher_every = fisher_every or (little if dear else 1)
+        self.fisher_every = fisher_every or self._default_fisher_every()
         self._rng = derive_torch(seed, "fire", "validation")
         self._check_regime()
         if self.validation.fisher is not None:
@@ -217,7 +217,7 @@ class Fire:
 
     def _precondition(self, loss: Tensor, y: Tensor) -> None:
         gradient = self._look(loss, y) if self._is_due() else self._gradient(loss)
-        terms = self.known.terms()
+        terms = self.known.terms("precondition")
         if self.strength is None:
             product = precondition(tree.zeros_like(gradient), [], 0.0)
             for factor, fisher in terms:
@@ -232,6 +232,13 @@ class Fire:
             self._deposit(self._look(loss, y))
         else:
             loss.backward()
+
+    def _default_fisher_every(self) -> int:
+        if self.known.settings.step == "batch":
+            return 1  # Algorithm 1 takes the Fisher of every mini-batch
+        if self.form == "quadratic":
+            return 20
+        return 1 if cast(object, self.structure) is Diagonal else 10
 
     def _is_due(self) -> bool:
         """Tell whether this step looks at the batch's Fisher."""
@@ -347,7 +354,8 @@ class Fire:
 
     def _set_pull(self) -> None:
         """Fix what the parameters are pulled to, and along which directions."""
-        fisher, anchor = self.known.remembered() or self.validation.fisher, self.reference
+        fisher = self.known.remembered("quadratic") or self.validation.fisher
+        anchor = self.reference
         self._pull = None if fisher is None or anchor is None else Pull(fisher, anchor)
 
     def _after_step(self, optimiser: torch.optim.Optimizer, *_: object) -> None:
@@ -372,7 +380,7 @@ def _like(found: tuple[Tensor | None, ...], params: list[Tensor]) -> Tree:
     return {str(index): value for index, value in enumerate(zeros)}
 
 
-def _check(form: Form, strength: object, refresh: int, validation_batch: int) -> None:
+def _check(form: Form, strength: object, counts: Mapping[str, int | None]) -> None:
     if form not in FORMS:
         raise FirecvError(f"there is no form {form!r}; expected one of {', '.join(FORMS)}")
     if form == "weigh":
@@ -382,6 +390,6 @@ def _check(form: Form, strength: object, refresh: int, validation_batch: int) ->
         )
     if strength != "auto" and not (isinstance(strength, int | float) and 0 <= strength < 1e30):
         raise FirecvError(f"the strength is a number from 0 on, or 'auto'; got {strength!r}")
-    for name, value in (("refresh", refresh), ("validation_batch", validation_batch)):
-        if value < 1:
+    for name, value in counts.items():
+        if value is not None and value < 1:
             raise FirecvError(f"{name} is a whole number from 1 on; got {value}")

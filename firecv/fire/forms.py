@@ -41,6 +41,25 @@ def default_strength(form: Form) -> float:
     return 0.01 if form == "trace" else 0.1
 
 
+def unit(form: Form, fisher: Fisher) -> float:
+    """Return what a Fisher is divided by, so that a strength means the same for every model.
+
+    For `precondition` the largest eigenvalue: eigenvalues of I + strength * F then lie between 1
+    and 1 + strength, so that no direction's step is more than 1 + strength times as long, whatever
+    the structure. For `quadratic` the mean of the diagonal: a displacement in a random direction
+    then costs as much in every structure, and a proximal step needs no bound.
+
+    Examples
+    --------
+    >>> fisher = Diagonal({"w": torch.tensor([1.0, 3.0])})
+    >>> unit("precondition", fisher), unit("quadratic", fisher)
+    (3.0, 2.0)
+    """
+    if form == "precondition":
+        return float(fisher.largest_eigenvalue())
+    return float(fisher.trace()) / tree.size(fisher.diagonal())
+
+
 def precondition(gradient: Tree, terms: Sequence[tuple[float, Fisher]], strength: float) -> Tree:
     """Return ``g + strength * F g`` for the Fisher F that `terms` sum up to.
 

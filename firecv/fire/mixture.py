@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import solve_triangular
 
+from firecv.fire.balance import balanced, lower_root
 from firecv.fire.pooling import (
-    check_summaries,
     covariances,
     middle,
     shrunk,
@@ -42,7 +42,7 @@ def mixture(
     """Return the weights of the mixture nearest to the validation set.
 
     Convex; solved until no entry of w * (gradient - mean gradient) exceeds 1e-10 kappa, as far as
-    rounding allows. Costs O((n_V + m) k^2 + k^3) and O(m^3) per step of Newton's method, of which
+    rounding allows. Costs O(n_V k^2 + m k^3) and O(m^3) per step of Newton's method, of which
     ten or so suffice.
 
     Parameters
@@ -87,7 +87,7 @@ class Problem(NamedTuple):
     @classmethod
     def build(cls, rows: Matrix, summaries: Sequence[SketchSummary]) -> "Problem":
         """Return the problem for these sketches and summaries."""
-        check_summaries(summaries)
+        rows, summaries = balanced(rows, summaries)
         n_rows, shares = len(rows), proportions([s.n for s in summaries])
         centre, within = rows.mean(0), covariances(summaries)
         rows, means = rows - centre, np.stack([s.mean for s in summaries]) - centre
@@ -99,7 +99,7 @@ class Problem(NamedTuple):
         used = np.array([s.used for s in summaries])
         noise = n_rows * np.einsum("i,ijk->jk", shares**2 / used, within)
         floor = np.finfo(np.float64).eps * np.eye(len(scales))  # where nothing varies
-        lower = cholesky(shrunk(rows, own, n_rows) + noise + floor, lower=True)
+        lower = lower_root(shrunk(rows, own, n_rows) + noise + floor)
         rows, means = (solve_triangular(lower, a.T, lower=True).T for a in (rows, means))
         return cls(rows, means, shares)
 

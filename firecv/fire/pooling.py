@@ -112,7 +112,7 @@ def shrunk(rows: Matrix, covariance: Matrix, n: float) -> Matrix:
 
 def standard_deviations(covariance: Matrix, mean: Vector) -> Vector:
     """Return the roots of the diagonal, infinite where a coordinate varies by rounding alone."""
-    deviations = np.sqrt(np.diag(covariance))
+    deviations = np.sqrt(np.diag(covariance).clip(0))
     return np.where(deviations > ROUNDING * np.abs(mean), deviations, np.inf)
 
 

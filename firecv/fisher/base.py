@@ -53,6 +53,10 @@ class Fisher(Protocol):
         """Return the sum of the diagonal."""
         ...
 
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest eigenvalue of F, up to two percent too small for dense matrices."""
+        ...
+
     def __add__(self, other: Self) -> Self:
         """Return the sum of two, exact or as the structure approximates it."""
         ...

@@ -77,6 +77,10 @@ class Block:
         """Return the trace."""
         return torch.stack([block.trace() for block in self.blocks.values()]).sum()
 
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest eigenvalue of any block."""
+        return torch.stack([block.largest_eigenvalue() for block in self.blocks.values()]).max()
+
     def __add__(self, other: "Block") -> "Block":
         """Return the sum."""
         check_same(self, other)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, final
 
 import torch
@@ -18,6 +19,7 @@ from firecv.fisher.shapes import (
     shapes_to_tree,
     unflatten,
 )
+from firecv.fisher.spectrum import largest_eigenvalue
 from firecv.tree import Tree
 
 LARGEST_SIDE = 10_000
@@ -76,6 +78,14 @@ class Dense:
     def trace(self) -> Tensor:
         """Return the trace."""
         return self.matrix.trace()
+
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest eigenvalue."""
+        return self._largest_eigenvalue
+
+    @cached_property
+    def _largest_eigenvalue(self) -> Tensor:
+        return largest_eigenvalue(self.matrix)
 
     def __add__(self, other: "Dense") -> "Dense":
         """Return the sum."""

@@ -71,6 +71,14 @@ class Diagonal:
     def _trace(self) -> Tensor:  # asked for more than once in a training step
         return tree.total(self.entries)
 
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest entry."""
+        return self._largest_entry
+
+    @cached_property
+    def _largest_entry(self) -> Tensor:  # asked for in every step, as the trace is
+        return tree.largest(self.entries)
+
     def __add__(self, other: "Diagonal") -> "Diagonal":
         """Return the sum."""
         check_same(self, other)

@@ -54,6 +54,11 @@ class Pair:
         g, w = torch.linalg.eigh(self.outputs.matrix)
         return a.clamp_min(0), u, g.clamp_min(0), w
 
+    @cached_property
+    def largest_eigenvalue(self) -> Tensor:
+        """Product of the factors' largest eigenvalues."""
+        return self.inputs.largest_eigenvalue() * self.outputs.largest_eigenvalue()
+
     def pack(self, v: Tree) -> Tensor:
         """Return weight and bias as one matrix, the bias as last column."""
         columns = [v[self.weight].flatten(1)] if self.weight else []
@@ -157,6 +162,12 @@ class Kronecker:
         ]
         parts += [entries.sum() for entries in self.rest.values()]
         return torch.stack(parts).sum() if parts else torch.zeros(())
+
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest eigenvalue of any layer: the product of those of its factors."""
+        parts = [p.largest_eigenvalue / (self.mass or 1) for p in self.pairs.values()]
+        parts += [tree.largest(self.rest)] if self.rest else []
+        return torch.stack(parts).max() if parts else torch.zeros(())
 
     def __add__(self, other: "Kronecker") -> "Kronecker":
         """Return the factors of the pooled samples."""

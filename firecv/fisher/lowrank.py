@@ -131,6 +131,10 @@ class LowRank:
         """Return the sum of the eigenvalues."""
         return self.values.sum()
 
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest of the eigenvalues."""
+        return self.values.max() if len(self.values) else self.values.sum()
+
     def __add__(self, other: "LowRank") -> "LowRank":
         """Return the leading eigenvectors of the sum; the rest is dropped."""
         check_same(self, other)

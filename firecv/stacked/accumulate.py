@@ -8,7 +8,7 @@ from torch import Tensor
 
 from firecv.stacked.chunk import Chunk, Fishers
 from firecv.stacked.layers import Layers
-from firecv.stacked.settings import StackSettings
+from firecv.stacked.settings import Form, StackSettings
 
 
 class PerEpoch:
@@ -42,9 +42,9 @@ class PerEpoch:
 
 
 class PerFragment:
-    """I_G of the preset "default": one step per fragment, normalised for use.
+    """I_G of the preset "default": one step per fragment, normalized for use.
 
-    Its bias from the start at zero is one factor for all parameters, which normalising takes out.
+    Its bias from the start at zero is one factor for all parameters, which normalizing takes out.
 
     Parameters
     ----------
@@ -57,6 +57,7 @@ class PerFragment:
     def __init__(self, chunk: Chunk, settings: StackSettings, average: Layers) -> None:
         self.fishers, self.average = Fishers(chunk, settings.label_law), average
         self.chunk, self.share, self.decay = chunk, settings.share, settings.decay
+        self.form: Form = settings.form
         self.n_epochs = 0
         self._train, self._used = chunk.layers(), chunk.layers()
         self._now = chunk.layers()  # of the training rows, then of the validation rows
@@ -72,7 +73,7 @@ class PerFragment:
             self.fishers.diagonal(self.chunk.validation, self._now)
             _keep_non_negative(self._now)
         used = self._combined()
-        normalise(used)
+        normalize(used, self.form)
         return used
 
     def finish(self) -> Layers:
@@ -98,10 +99,13 @@ def mixed_rows(chunk: Chunk, share: float) -> Tensor:
     return share * chunk.train + (1 - share) * chunk.validation
 
 
-def normalise(fisher: Layers) -> None:
-    """Divide every model's Fisher by the mean of its diagonal, in place; zero stays zero."""
-    means = fisher.model_means()
-    fisher.scale_models(torch.where(means > 0, 1 / means, 0))
+def normalize(fisher: Layers, form: Form) -> None:
+    """Divide every model's Fisher by the unit of the form, in place; zero stays zero.
+
+    As `firecv.fire.forms.unit`: the largest entry for `precondition`, else the mean.
+    """
+    units = fisher.model_maxima() if form == "precondition" else fisher.model_means()
+    fisher.scale_models(torch.where(units > 0, 1 / units, 0))
 
 
 def _keep_non_negative(fisher: Layers) -> None:

@@ -70,6 +70,10 @@ class Layers:
         total = self.first.sum((0, 2)).add_(self.second.sum((1, 2)))
         return total.div_(self.shape.n_parameters)
 
+    def model_maxima(self) -> Tensor:
+        """Return the largest of every model's numbers."""
+        return torch.maximum(self.first.amax((0, 2)), self.second.amax((1, 2)))
+
     def finite_models(self) -> Tensor:
         """Return for every model whether all its numbers are finite."""
         first = self.first.isfinite().all(2).all(0)

@@ -35,9 +35,10 @@ class StackSettings:
         Label law of both Fishers; by default `exact` where labels may not be seen, else
         `empirical`.
     preset
-        "paper": one step of the exponential average per epoch, neither debiased nor normalised.
+        "paper": one step of the exponential average per epoch, neither debiased nor normalized.
         "default": one step per fragment, within which the training Fisher is a running mean, and
-        training uses the debiased average divided by its mean diagonal.
+        training uses the debiased average divided by its largest entry (`precondition`) or the mean
+        of its entries (`quadratic`).
     frozen
         Whether I_G in `quadratic` stays as earlier fragments left it, so that the first is not
         pulled, or takes in the current fragment from its first epoch on.

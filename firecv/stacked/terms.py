@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from firecv.stacked.accumulate import PerEpoch, PerFragment, normalise
+from firecv.stacked.accumulate import PerEpoch, PerFragment, normalize
 from firecv.stacked.adam import Adam
 from firecv.stacked.chunk import Chunk
 from firecv.stacked.laws import Adjoint
@@ -86,7 +86,7 @@ def _frozen(
     """Return a source that accumulates, but gives what earlier fragments left."""
     left = average.clone()
     if settings.preset == "default":
-        normalise(left)
+        normalize(left, settings.form)
 
     def source(second: Tensor) -> Layers:
         accumulator.refresh(second)

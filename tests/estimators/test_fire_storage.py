@@ -20,7 +20,7 @@ def test_nothing_is_lost(form):
     back = learned_from_state(facts, arrays, learned.network, learned.known.settings)
     for name in ("n_trainings", "losses", "regime", "weights", "shift_test"):
         assert getattr(back, name) == getattr(learned, name)
-    one, other = learned.known.remembered(), back.known.remembered()
+    one, other = learned.known.remembered("quadratic"), back.known.remembered("quadratic")
     assert (one is None) == (other is None) == (form in ("trace", "align", "weigh"))
     if one is not None:
         found, wanted = other.diagonal(), one.diagonal()

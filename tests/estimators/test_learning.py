@@ -10,7 +10,7 @@ from firecv.estimators import FIREClassifier, learning
 from firecv.fire import PAPER, Accumulation, Fire
 from firecv.fire.fragment_weights import FragmentWeights
 from firecv.fire.shift_test import ShiftTest
-from firecv.fisher import LowRank
+from firecv.fisher import STRUCTURES, LowRank
 from firecv.models import Task, mlp
 from firecv.seeding import derive, derive_torch
 from firecv.training import Training, train
@@ -97,8 +97,20 @@ def test_precondition_is_fire_in_a_plain_loop(settings, accumulation):
         fire.next_fragment()
     for a, b in zip(fitted.network_.parameters(), model.parameters(), strict=True):
         assert torch.allclose(a, b, rtol=1e-9, atol=1e-12)
-    found, wanted = fitted.fisher_.diagonal(), fire.known.remembered().diagonal()
+    found, wanted = fitted.fisher_.diagonal(), fire.known.remembered("precondition").diagonal()
     assert all(torch.allclose(found[name], wanted[name], rtol=1e-9) for name in wanted)
+
+
+@pytest.mark.parametrize("structure", STRUCTURES)
+def test_the_papers_preset_takes_the_fisher_of_every_mini_batch(structure):
+    x, y, sites, x_val, y_val = world()
+    n_batches = 2 * 4 * math.ceil(30 / 16)
+    for fisher_every, wanted in ((None, n_batches), (4, n_batches // 4)):
+        fitted = FIREClassifier(
+            preset="paper", structure=structure, fisher_every=fisher_every, **QUICK
+        )
+        fitted.fit(x, y, fragments=sites, X_val=x_val, y_val=y_val)
+        assert fitted._learned.known.n_steps == wanted
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -7,6 +7,7 @@ import torch
 from firecv.errors import ModelError
 from firecv.estimators.settings import (
     chosen_accumulation,
+    chosen_fisher_every,
     chosen_form,
     chosen_strength,
     drawn_seed,
@@ -20,6 +21,13 @@ def test_the_papers_preset_is_algorithm_1():
     assert chosen_accumulation(0.5, 0.9, "paper") == PAPER
     assert chosen_strength(None, "precondition") == 0.1
     assert chosen_accumulation(0.5, 0.9, None) == Accumulation()
+
+
+@pytest.mark.parametrize("given", [0, -1, 2.5, True, "often"])
+def test_fisher_every_is_a_number_of_steps(given):
+    assert chosen_fisher_every(None) is None and chosen_fisher_every(np.int64(3)) == 3
+    with pytest.raises(ModelError, match="fisher_every is .*; expected a whole number of steps"):
+        chosen_fisher_every(given)
 
 
 @pytest.mark.parametrize("shape", [None, (1, 4, 4)])

@@ -10,7 +10,7 @@ from torch.nn import functional
 from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.backward import Fire
 from firecv.fire.validation import Summary, Unlabelled
-from firecv.fisher import Block, Diagonal, Kronecker, LowRank, Scalar, estimate
+from firecv.fisher import Block, Diagonal, Kronecker, LowRank, Scalar, as_matrix, estimate
 from firecv.models import Task, batches
 from tests.fire.small import (
     FORMS,
@@ -82,7 +82,11 @@ def test_precondition_is_the_formula(structure, settings):
     if settings.debias:
         i_g = i_g * 10.0
     if settings.normalize:
-        i_g = i_g * (43 / float(i_g.trace()))
+        # The unit of a sum is the sum of the units of its terms.
+        units = [
+            float(torch.linalg.eigvalsh(as_matrix(f, task.parameters()))[-1]) for f in (f_b, f_v)
+        ]
+        i_g = i_g * (2 / sum(units))
     found = torch.autograd.grad(task.loss((x, y)), list(model.parameters()))
     g = dict(zip(task.trainable, found, strict=True))
     wanted = {name: g[name] + 0.7 * product for name, product in i_g.matvec(g).items()}
@@ -163,7 +167,7 @@ def test_quadratic_has_the_fixed_point_of_loss_and_penalty(make):
     train(x_1, y_1, 50)
     fire.next_fragment()
     anchor = [p.detach().clone() for p in model.parameters()]
-    fisher = fire.known.remembered().diagonal()
+    fisher = fire.known.remembered("quadratic").diagonal()
     train(x_2, y_2, 4000)
     loss = functional.cross_entropy(model(x_2), y_2)
     pairs = zip(model.named_parameters(), anchor, strict=True)
@@ -194,7 +198,7 @@ def test_quadratic_is_stable_at_every_strength(structure):
             anchor = copy.deepcopy(model.state_dict())
     assert all(torch.isfinite(p).all() for p in model.parameters())
     if structure in (Scalar, Diagonal):  # where no parameter has information there is no pull
-        informed = fire.known.remembered().diagonal()
+        informed = fire.known.remembered("quadratic").diagonal()
         for name, parameter in model.named_parameters():
             away = (parameter - anchor[name]).detach().abs()
             assert away[informed[name] > 1e-3].max() < 1e-2

@@ -28,7 +28,9 @@ def test_scalings_of_the_loss_change_the_gradient_and_not_the_fisher():
         model = network()
         fire = Fire(model, strength=0.5)
         fire.backward(factor * functional.cross_entropy(model(x), y), y)
-        fisher = torch.cat([f.flatten() for f in fire.known.current().diagonal().values()])
+        fisher = torch.cat(
+            [f.flatten() for f in fire.known.current("precondition").diagonal().values()]
+        )
         found.append((gradient(model) / factor, fisher))
     for g, f in found[1:]:
         assert torch.allclose(g, found[0][0], rtol=1e-9) and torch.allclose(
@@ -63,7 +65,7 @@ def test_class_weights_and_label_smoothing_leave_the_fisher_alone():
     plain = network()
     fire = Fire(plain)
     fire.backward(functional.cross_entropy(plain(x), y), y)
-    wanted = fire.known.current().diagonal()
+    wanted = fire.known.current("precondition").diagonal()
     for options in ({"weight": weight}, {"label_smoothing": 0.1}):
         model = network()
         other = Fire(model, strength=0.4)
@@ -72,7 +74,7 @@ def test_class_weights_and_label_smoothing_leave_the_fisher_alone():
         with pytest.warns(FirecvNotice, match="not the plain mean cross-entropy"):
             loss = functional.cross_entropy(model(x), y, **options)
             other.backward(loss, y)
-        for name, value in other.known.current().diagonal().items():
+        for name, value in other.known.current("precondition").diagonal().items():
             assert torch.allclose(value, wanted[name], rtol=1e-9)
         f = torch.cat([v.flatten() for v in wanted.values()])
         assert torch.allclose(gradient(model), g * (1 + 0.4 * f), rtol=1e-8)
@@ -134,7 +136,9 @@ def test_a_gradient_scaler_finds_its_scale():
         losses.append(loss.item())
     assert scaler.get_scale() < 2.0**24 and losses[-1] < losses[0]
     assert 0 < fire.known.n_batches < 60
-    assert all(torch.isfinite(v).all() for v in fire.known.current().diagonal().values())
+    assert all(
+        torch.isfinite(v).all() for v in fire.known.current("precondition").diagonal().values()
+    )
 
 
 def test_nan_without_scaling_is_an_error():
@@ -308,8 +312,10 @@ def test_what_is_known_survives_in_a_file(structure, tmp_path):
     fire.save(tmp_path / "fire.safetensors")
     other = Fire(network(), validation=data(20, seed=1), structure=structure)
     other.resume(tmp_path / "fire.safetensors")
-    for name, value in fire.known.current().diagonal().items():
-        assert torch.allclose(value, other.known.current().diagonal()[name], rtol=1e-10)
+    for name, value in fire.known.current("precondition").diagonal().items():
+        assert torch.allclose(
+            value, other.known.current("precondition").diagonal()[name], rtol=1e-10
+        )
 
 
 def test_a_wrong_or_damaged_state_is_refused(tmp_path):

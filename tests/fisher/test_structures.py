@@ -65,6 +65,17 @@ def test_products_traces_and_diagonals_agree_with_the_matrix(structure, name: st
 
 @every_structure
 @pytest.mark.parametrize("name", CASES)
+def test_the_largest_eigenvalue_is_that_of_the_matrix(structure, name: str) -> None:
+    fisher, params = built(structure, name)
+    exact = float(torch.linalg.eigvalsh(as_matrix(fisher, params))[-1])
+    found = float(fisher.largest_eigenvalue())
+    assert 0.98 * exact <= found <= (1 + 1e-9) * exact
+    assert float((fisher * 4.0).largest_eigenvalue()) == pytest.approx(4 * found)
+    assert float(structure.zeros(params).largest_eigenvalue()) == 0
+
+
+@every_structure
+@pytest.mark.parametrize("name", CASES)
 def test_symmetric_and_positive_semi_definite(structure, name: str) -> None:
     fisher, params = built(structure, name)
     matrix = as_matrix(fisher, params)

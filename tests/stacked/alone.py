@@ -140,7 +140,8 @@ def used(average: Tree, fragment: Tree, given: Alone, settings: StackSettings) -
     fisher = {n: alpha * average[n] + (1 - alpha) * fragment[n] for n in average}
     if settings.preset == "paper":
         return fisher
-    return normalised({n: f / (1 - alpha ** (given.n_fragments + 1)) for n, f in fisher.items()})
+    debiased = {n: f / (1 - alpha ** (given.n_fragments + 1)) for n, f in fisher.items()}
+    return normalized(debiased, settings)
 
 
 def remembered(given: Alone, settings: StackSettings) -> Tree | None:
@@ -148,13 +149,14 @@ def remembered(given: Alone, settings: StackSettings) -> Tree | None:
     if given.fisher is None or settings.preset == "paper":
         return given.fisher
     debias = 1 - settings.decay**given.n_fragments
-    return normalised({name: value / debias for name, value in given.fisher.items()})
+    return normalized({n: value / debias for n, value in given.fisher.items()}, settings)
 
 
-def normalised(fisher: Tree) -> Tree:
-    """Return a diagonal divided by its mean; zero stays zero."""
-    mean = torch.cat([f.flatten() for f in fisher.values()]).mean()
-    return {name: value / mean for name, value in fisher.items()} if mean > 0 else fisher
+def normalized(fisher: Tree, settings: StackSettings) -> Tree:
+    """Return a diagonal divided by its largest entry or by its mean; zero stays zero."""
+    entries = torch.cat([f.flatten() for f in fisher.values()])
+    unit = entries.max() if settings.form == "precondition" else entries.mean()
+    return {name: value / unit for name, value in fisher.items()} if unit > 0 else fisher
 
 
 def proximal_step(

@@ -133,6 +133,7 @@ def test_settings_get_the_types_of_arguments():
     assert (found.hidden, found.strength, found.batch_size) == ((64, 32), "auto", None)
     assert (found.rate, found.class_weight, found.form) == (0.01, "balanced", "weigh")
     assert estimator_of("fire-paper").preset == "paper"
+    assert estimator_of("fire-paper", ["fisher_every=7"]).fisher_every == 7
     assert estimator_of("fire", ["strength=0.5"]).strength == 0.5
     assert estimator_of("l2", ["method.decays=0,0.1"]).method.decays == (0.0, 0.1)
     assert estimator_of("iwerm", ["method.clip=0.9", "hidden=8"]).method.clip == 0.9

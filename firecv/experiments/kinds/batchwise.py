@@ -97,8 +97,8 @@ class Batchwise:
 
     @property
     def recipe(self) -> int:
-        """Raised whenever the same settings come to mean something else."""
-        return 1
+        """Raised whenever the same settings come to mean something else: the unit of a strength."""
+        return 2 if self.method == "fire-precondition" else 1
 
     @property
     def at_once(self) -> int:

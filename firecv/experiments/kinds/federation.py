@@ -76,6 +76,8 @@ class Federation:
             if self.method.guarded is False:
                 return 5
             return 12 if self.world in LABEL_SKEWED else 7
+        if (self.method.name, self.method.form) == ("fire", "precondition"):
+            return 2  # the unit of its strength
         return 3 if self.method.weigh == "loss" else 1
 
     @property

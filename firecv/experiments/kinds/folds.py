@@ -70,8 +70,8 @@ class Folds:
 
     @property
     def recipe(self) -> int:
-        """Raised whenever the same settings come to mean something else."""
-        return 1
+        """Raised whenever the same settings come to mean something else: the unit of a strength."""
+        return 2 if self.method == "fire-precondition" else 1
 
     @property
     def treatment(self) -> Treatment:

@@ -23,6 +23,8 @@ Structure = Literal["diagonal", "lowrank"]
 
 HIDDEN = (128, 64)
 """Units of the hidden layers of "mlp"; "cnn" is the paper's network."""
+LOWRANK_EVERY = 10
+"""Steps between two estimates of a Fisher of rank 50; Algorithm 1 has 1, which takes too long."""
 REGIMES: tuple[Regime, ...] = ("none", "unlabelled", "labelled")
 """What a method can be given of V here; a summary would have to be of a network nobody has."""
 WITH_STRENGTH: dict[str, Callable[[float], Rival]] = {
@@ -128,8 +130,8 @@ def classifier(
     carry
         What FIRE carries from fragment to fragment.
     structure
-        Of its Fisher; by default "fire-paper" has the rank 50 that the paper gives for images, and
-        other forms of FIRE have a diagonal one.
+        Of its Fisher; by default "fire-paper" has the rank 50 that the paper gives for images,
+        estimated every tenth step, and other forms of FIRE have a diagonal one.
     n_folds
         Of the cross-validation by which EIWERM and L2 choose; None for their own number.
     """
@@ -141,8 +143,9 @@ def classifier(
         random_state=seed,
     )
     if isinstance(model, FIREClassifier):
-        default = "lowrank" if method == "fire-paper" else "diagonal"
-        return model.set_params(strength=strength, structure=structure or default, carry=carry)
+        kept = structure or ("lowrank" if method == "fire-paper" else "diagonal")
+        every = LOWRANK_EVERY if kept == "lowrank" else None
+        return model.set_params(strength=strength, structure=kept, fisher_every=every, carry=carry)
     if strength is not None:
         return model.set_params(method=WITH_STRENGTH[method](strength))
     if n_folds is not None:

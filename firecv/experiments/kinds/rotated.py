@@ -82,8 +82,8 @@ class Rotated:
 
     @property
     def recipe(self) -> int:
-        """Raised whenever the same settings come to mean something else: what `weigh` heeds."""
-        return 2 if self.method == "fire" else 1
+        """Raised with what `weigh` respects and with the unit of `precondition`'s strength."""
+        return 2 if self.method in ("fire", "fire-precondition") else 1
 
     @property
     def at_once(self) -> int:

@@ -59,7 +59,8 @@ class Fire:
         Whose Fisher I_G is made of: "client", "validation" or both ("mix").
     every
         Rounds from one refresh to the next; None for every round with `weigh`, whose sketches are
-        small, and for every fifth with forms that send Fishers.
+        small, and for every fifth, as in the paper, with forms that send Fishers. Between refreshes
+        clients estimate no Fisher: this is what `fisher_every` is in one process.
     structure
         Of the Fishers that are sent.
     accumulation
@@ -198,7 +199,7 @@ class Fire:
         found = self._refreshed(task, server, aside, holder)
         known = self._known(server)
         known = replace(known, validation=None).with_batch(found).finished()
-        usable = known.remembered()
+        usable = known.remembered(self.form)
         assert known.carried is not None and usable is not None
         rng = torch.Generator().manual_seed(cohort.round)
         received = torch.zeros(cohort.n_clients, dtype=torch.int64)

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from firecv.fisher.spectrum import largest_eigenvalue
+
 
 @dataclass(frozen=True, eq=False)
 class Factor:
@@ -49,6 +51,10 @@ class Factor:
     def trace(self) -> Tensor:
         """Return the trace of M."""
         return self.values.square().sum() if self.as_rows else self.values.trace()
+
+    def largest_eigenvalue(self) -> Tensor:
+        """Return the largest eigenvalue of M, which RR' has too."""
+        return largest_eigenvalue(self.values @ self.values.T if self.as_rows else self.values)
 
     def __add__(self, other: "Factor") -> "Factor":
         """Return the sum of both."""
