@@ -33,6 +33,7 @@ from firecv import tree
 from firecv.errors import DataError, ModelError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
+from firecv.federated.held import HELD
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
@@ -126,9 +127,10 @@ class Private:
         for name, part in upload.items():
             if name == "weights":
                 sent[name] = self.noised(name, tree_of(upload, name), draws, tree_of(server, name))
-            elif name in ("control", "fisher") and isinstance(part, dict):
-                found = self.noised(name, part, draws)
-                sent[name] = found if name == "control" else _at_least_zero(found)
+            elif name in ("control", HELD) and isinstance(part, dict):
+                sent[name] = self.noised("control", part, draws)
+            elif name == "fisher" and isinstance(part, dict):
+                sent[name] = _at_least_zero(self.noised(name, part, draws))
             else:
                 raise ModelError(
                     f"{self.base.label} uploads {name!r}, of which it is not known how to noise it"
