@@ -7,6 +7,7 @@ from firecv.federated.fleet import LocalFleet
 from firecv.federated.history import History, Record, RunStopped
 from firecv.federated.pool import ProcessFleet
 from firecv.federated.run import run
+from firecv.federated.schedule import for_run
 from firecv.federated.screening import Screen
 from firecv.federated.stopping import Stop
 
@@ -25,6 +26,7 @@ __all__ = [
     "SitePolicy",
     "State",
     "Stop",
+    "for_run",
     "rounds",
     "run",
     "start",

@@ -130,7 +130,6 @@ class Checkpoint:
             "version": VERSION,
             "identity": self._identity,
             "round": state.round,
-            "generation": state.generation,
             "weights": state.weights,
             "typical": dict(state.typical),
             "server": server,
@@ -196,7 +195,6 @@ class Checkpoint:
             int(facts["round"]),
             server,
             tuple(map(float, facts["weights"])),
-            int(facts["generation"]),
             {name: float(size) for name, size in facts["typical"].items()},
         )
         records = [Record.of_plain(json.loads(line)) for line in lines.splitlines()]

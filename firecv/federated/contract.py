@@ -110,8 +110,9 @@ class Cohort:
         Those asked, in the order of their numbers.
     weights
         The share of every client there is; they sum to one. n_k / N, unless clients are weighed.
-    generation
-        Changes whenever `weights` do; corrections that sum over clients must then begin anew.
+    before
+        The shares before this round, if it has changed them; those of clients that were not heard
+        have all changed by one factor. None while shares stay as they are.
     classes
         Where a refresh of this round has looked at the classes of clients: their shares in all of
         them together, or nothing if clients do not differ. None where it has not looked.
@@ -120,7 +121,7 @@ class Cohort:
     round: int
     clients: tuple[int, ...]
     weights: tuple[float, ...]
-    generation: int = 0
+    before: tuple[float, ...] | None = None
     classes: tuple[float, ...] | None = None
 
     @property

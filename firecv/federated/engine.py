@@ -75,8 +75,6 @@ class State:
         The algorithm's server state.
     weights
         The share of every client.
-    generation
-        How often those have changed.
     typical
         The usual size of each entry that clients send beside their weights.
     """
@@ -84,7 +82,6 @@ class State:
     round: int
     server: Bundle
     weights: tuple[float, ...]
-    generation: int = 0
     typical: Mapping[str, float] = field(default_factory=dict[str, float])
 
 
@@ -162,11 +159,11 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     began, number = time.perf_counter(), state.round + 1
     asked = sample(plan, len(fleet.sizes), number)
     exchange = _Exchange(plan, fleet, state, number)
-    cohort = Cohort(number, asked, state.weights, state.generation)
+    cohort = Cohort(number, asked, state.weights)
     uploads, cohort, weighed = _gathered(plan, exchange, cohort)
     server = _updated(plan, state, uploads, cohort, exchange)
     exchange.settle()
-    state = State(number, server, cohort.weights, cohort.generation, exchange.gate.typical)
+    state = State(number, server, cohort.weights, exchange.gate.typical)
     seconds = time.perf_counter() - began
     return exchange.done(state, seconds, weighed)
 
@@ -292,8 +289,7 @@ def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: Sequence[int], weighed: W
     cohort = replace(cohort, classes=weighed.classes)
     if np.allclose(weights, cohort.weights, rtol=0, atol=1e-12):
         return cohort
-    found = tuple(map(float, weights))
-    return replace(cohort, weights=found, generation=cohort.generation + 1)
+    return replace(cohort, weights=tuple(map(float, weights)), before=cohort.weights)
 
 
 def _updated(

@@ -9,12 +9,10 @@ from torch.nn import functional
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import Algorithm, Client
-from firecv.fisher.recorder import eval_mode
-from firecv.models import Batch, Task, batches
-from firecv.training import holding
+from firecv.federated.outputs import scores_at
+from firecv.models import Batch, Task
 from firecv.tree import Tree
 
-BATCH: Final = 1024
 JUDGED: Final = "judged"
 """The weights a client is to judge, where they are not those it trains from."""
 
@@ -27,7 +25,7 @@ class Score(NamedTuple):
 
 
 def score(task: Task, weights: Tree, data: Batch) -> Score:
-    """Return how good weights are on labelled samples, in eval mode.
+    """Return how good weights are on labeled samples, in eval mode.
 
     Parameters
     ----------
@@ -49,17 +47,16 @@ def score(task: Task, weights: Tree, data: Batch) -> Score:
     x, y = data
     if not len(x):
         raise DataError("there are no samples to judge weights on; give at least one")
-    right, total = 0, 0.0
-    with torch.no_grad(), holding(task, weights), eval_mode(task.model):
-        for part_x, part_y in batches(x, y, BATCH):
-            scores = task.scores(part_x)
-            right += int((scores.argmax(1) == part_y).sum())
-            total += float(functional.cross_entropy(scores, part_y, reduction="sum"))
-    return Score(right / len(x), total / len(x))
+    scores = scores_at(task, weights, x)
+    accuracy = float((scores.argmax(1) == y).double().mean())
+    return Score(accuracy, float(functional.cross_entropy(scores.double(), y)))
 
 
 def judged(algorithm: Algorithm, server: Bundle) -> Tree:
-    """Return the weights that stand for what a server has learned."""
+    """Return the weights that stand for what a server has learned: those that are scored.
+
+    Whoever scores a server's state asks here: a run in one process, on Flower, and an experiment.
+    """
     own: Callable[[Bundle], Tree] | None = getattr(algorithm, "judged", None)
     return tree_of(server, "weights") if own is None else own(server)
 

@@ -34,6 +34,7 @@ from firecv import tree
 from firecv.errors import DataError, ModelError, NumericalError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
+from firecv.federated.held import HELD
 from firecv.federated.noise import add_noise
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
@@ -130,9 +131,10 @@ class Private:
         for name, part in upload.items():
             if name == "weights":
                 sent[name] = self.noised(name, tree_of(upload, name), tree_of(server, name))
-            elif name in ("control", "fisher") and isinstance(part, dict):
-                found = self.noised(name, part)
-                sent[name] = found if name == "control" else _at_least_zero(found)
+            elif name in ("control", HELD) and isinstance(part, dict):
+                sent[name] = self.noised("control", part)
+            elif name == "fisher" and isinstance(part, dict):
+                sent[name] = _at_least_zero(self.noised(name, part))
             else:
                 raise ModelError(
                     f"{self.base.label} uploads {name!r}, of which it is not known how to noise it"

@@ -17,6 +17,7 @@ from firecv.federated.identity import identity
 from firecv.federated.memories import Memories
 from firecv.federated.pool import ProcessFleet
 from firecv.federated.progress import rounds_shown
+from firecv.federated.schedule import for_run
 from firecv.federated.stopping import STOP, Stop, Watch
 from firecv.models import Batch
 
@@ -87,6 +88,8 @@ def run(
     check_sets(sets)
     if n_rounds < 1 or every < 1:
         raise DataError(f"n_rounds and every are at least 1, got {n_rounds} and {every}")
+    if not isinstance(clients, Fleet):  # a fleet has been told by whoever made it
+        plan = replace(plan, algorithm=for_run(plan.algorithm, n_rounds))
     with _fleet(plan, clients, n_processes, timeout) as fleet:
         judge = _Judge(plan, fleet, sets)
         store = None if checkpoint is None else Checkpoint(checkpoint, identity(plan, fleet))

@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
@@ -118,10 +118,7 @@ def build(simulation: Simulation) -> Built:
     (5, 'FedProx', ['validation', 'test'])
     """
     algorithm = algorithm_of(
-        simulation.algorithm,
-        simulation.settings,
-        n_rounds=simulation.n_rounds,
-        n_epochs=simulation.n_epochs,
+        simulation.algorithm, simulation.settings, n_epochs=simulation.n_epochs
     )
     found = federation(_fragmented(simulation), bands=simulation.bands, seed=simulation.seed)
     holder = _seen(found, simulation.validation)
@@ -258,7 +255,6 @@ def algorithm_of(
     name: str,
     settings: Sequence[str] = (),
     *,
-    n_rounds: int | None = None,
     n_epochs: int | None = None,
 ) -> Algorithm:
     """Return an algorithm with its settings, which have the types of its fields.
@@ -269,8 +265,6 @@ def algorithm_of(
         A key of `ALGORITHMS`.
     settings
         As ``"name=value"``, or ``"name.part=value"`` for one that has settings itself.
-    n_rounds
-        Rounds of the run, for algorithms that do something different in the last of them.
     n_epochs
         Shorthand for ``local.n_epochs``.
 
@@ -282,11 +276,7 @@ def algorithm_of(
     Traceback (most recent call last):
     firecv.errors.DataError: the algorithm 'fedprox' has no setting 'strengh'; did you ...
     """
-    given = [pair.partition("=")[0].strip() for pair in settings]
     registry = {key: _Entry(cast("type[Any]", kind)) for key, kind in ALGORITHMS.items()}
-    known = {field.name for field in fields(registry[name].settings)} if name in registry else ()
-    if n_rounds is not None and "n_rounds" in known and "n_rounds" not in given:
-        settings = [*settings, f"n_rounds={n_rounds}"]
     if n_epochs is not None:
         settings = [f"local.n_epochs={n_epochs}", *settings]
     _, algorithm = configured(name, settings, registry, "algorithm")

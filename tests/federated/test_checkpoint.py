@@ -32,7 +32,7 @@ ROUNDS = 3
 
 def state(number, value=0.0):
     server = {"weights": {"a": torch.full((3,), value)}, "generation": 1.0}
-    return State(number, server, (0.25, 0.75), 2, {"control": 0.1})
+    return State(number, server, (0.25, 0.75), {"control": 0.1})
 
 
 def memory(value):

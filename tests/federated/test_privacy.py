@@ -14,7 +14,7 @@ from torch import nn
 
 from firecv import tree
 from firecv.errors import DataError, ModelError, NumericalError
-from firecv.federated import Client, LocalFleet, Plan, privacy, rounds
+from firecv.federated import Client, LocalFleet, Plan, for_run, privacy, rounds
 from firecv.federated import run as federated_run
 from firecv.federated.algorithms import ALGORITHMS, SCAFFOLD, FedAvg, FedProx
 from firecv.federated.algorithms.fire import Fire
@@ -245,7 +245,7 @@ def test_the_global_generator_and_what_is_given_stay_as_they_are():
 
 @pytest.mark.parametrize("name", sorted(set(ALGORITHMS) - {"fedbn"}))
 def test_what_cannot_be_noised_is_refused_and_never_sent_as_it_is(name):
-    base = fed(ALGORITHMS[name]())
+    base = fed(for_run(ALGORITHMS[name](), 2))
     algorithm = Private(base, 1.0, 1.0, clip_control=1.0, clip_fisher=1.0)
     try:
         _, sent = upload_of(algorithm)

@@ -7,6 +7,7 @@ from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
 from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
+from firecv.federated.schedule import for_run
 from firecv.federated.weighing import Layers, Weigher, Weighing
 from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.forms import Form
@@ -32,11 +33,11 @@ def algorithm(method: FederatedMethod, n_rounds: int, n_epochs: int, batch_size:
     """
     momentum = 0.0 if method.name in PLAIN else method.momentum
     local = Training(n_epochs, batch_size, method.rate, "sgd", momentum=momentum)
-    base = _base(method, n_rounds, local)
+    base = for_run(_base(method, local), n_rounds)
     return base if method.weigh is None else Weighed(base, _weigher(method))
 
 
-def _base(method: FederatedMethod, n_rounds: int, local: Training) -> Algorithm:
+def _base(method: FederatedMethod, local: Training) -> Algorithm:
     if method.is_pooled or (method.is_fire and method.form is None):
         return FedAvg(local)
     if method.is_fire:
@@ -53,8 +54,6 @@ def _base(method: FederatedMethod, n_rounds: int, local: Training) -> Algorithm:
     settings: dict[str, Any] = {"local": local}
     if method.strength is not None and method.weigh is None:
         settings["strength"] = method.strength
-    if method.name in ("fedfishr", "personalizedfedavg"):
-        settings["n_rounds"] = n_rounds
     return ALGORITHMS[method.name](**settings)
 
 

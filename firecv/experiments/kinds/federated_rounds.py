@@ -3,21 +3,18 @@
 from collections.abc import Sequence
 from statistics import mean
 
-import torch
+from firecv.federated.engine import Plan, Round
+from firecv.federated.evaluation import judged
+from firecv.federated.outputs import scores_at
+from firecv.models import Batch
+from firecv.models.scores import scores
 
-from firecv.federated.bundles import tree_of
-from firecv.federated.engine import Round
-from firecv.models import Batch, Task
-from firecv.models.scores import SCORES, scores
 
-
-def judged(task: Task, done: Round, test: Batch) -> dict[str, float]:
-    """Return the scores of the weights after a round; NaN if training has diverged."""
-    with torch.no_grad():
-        found = task.scores(test[0], tree_of(done.state.server, "weights")).double().softmax(1)
-    if not torch.isfinite(found).all():
-        return dict.fromkeys(SCORES, float("nan"))
-    return scores(found.numpy(), test[1].numpy())
+def scored(plan: Plan, done: Round, test: Batch) -> dict[str, float]:
+    """Return the scores of what was learned up to a round; NaN if training has diverged."""
+    weights = judged(plan.algorithm, done.state.server)
+    probabilities = scores_at(plan.task, weights, test[0]).double().softmax(1)
+    return scores(probabilities.numpy(), test[1].numpy())
 
 
 def totals(done: Sequence[Round], sent: int) -> dict[str, float]:

@@ -71,14 +71,20 @@ class Federation:
 
     @property
     def recipe(self) -> int:
-        """Raised with two starts, label skew (thrice), fewer sketches, a second opinion, doubt."""
-        if self.method.weigh == "information":
+        """Raised with two starts, label skew (thrice), fewer sketches, a second opinion, doubt.
+
+        For FedDyn by one, with the weights it is scored by, and for SCAFFOLD where it is weighed,
+        as for FedDyn, with sums that are kept when weights change.
+        """
+        name, weigh = self.method.name, self.method.weigh
+        redone = int(name == "feddyn" or (name == "scaffold" and weigh is not None))
+        if weigh == "information":
             if self.method.guarded is False:
-                return 5
-            return 12 if self.world in LABEL_SKEWED else 7
-        if (self.method.name, self.method.form) == ("fire", "precondition"):
+                return 5 + redone
+            return (12 if self.world in LABEL_SKEWED else 7) + redone
+        if (name, self.method.form) == ("fire", "precondition"):
             return 2  # the unit of its strength
-        return 3 if self.method.weigh == "loss" else 1
+        return (3 if weigh == "loss" else 1) + redone
 
     @property
     def at_once(self) -> int:
@@ -129,7 +135,7 @@ class Federation:
         for one in rounds(plan, LocalFleet(chosen, task, clients, seed), self.n_rounds):
             done.append(one)
             if self.detailed:
-                detail |= a_round.detail(one, a_round.judged(task, one, test)["accuracy"])
+                detail |= a_round.detail(one, a_round.scored(plan, one, test)["accuracy"])
         sent = n_bytes({"weights": task.weights()})
         totals = a_round.totals(done, sent)
-        return {"seed": seed, **a_round.judged(task, done[-1], test), **totals, **detail}
+        return {"seed": seed, **a_round.scored(plan, done[-1], test), **totals, **detail}

@@ -211,8 +211,10 @@ ALGORITHM_NOTES = (
     "Each algorithm alone, and with clients weighed by FIRE's rule information.",
     "FIRE precondition, quadratic and align act on local training, at default strengths, with "
     "the Fisher of a labelled V that the server sends every 5 rounds.",
-    "SCAFFOLD and FedDyn: SGD without momentum at rate 0.1. Their sums over clients begin anew "
-    "whenever weights change, here in every round.",
+    "SCAFFOLD and FedDyn: SGD without momentum at learning rate 0.1. Their sums over clients are "
+    "kept when weights change, which is in every round here; in a first run of this table they "
+    "were reset then, and FedDyn was scored on the shifted weights that it sends to clients, not "
+    "on the mean of the clients' weights. Both were errors; nothing else was changed after that.",
 )
 
 

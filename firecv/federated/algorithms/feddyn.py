@@ -9,13 +9,15 @@ Regularization, ICLR 2021, arXiv 2111.04263.
 *Symbols*: alpha is `strength`; a client remembers as its "drift" -grad L_k(theta_k) / alpha, the
 server keeps their mean -h / alpha.
 
-*Communication*: d up and d down per client and round; nothing of V is seen.
+*Communication*: d up and d down per client and round, and d more up in a round that may change
+weights; nothing of V is seen.
 
 *Departures*: means over clients have the clients' weights where the paper has 1/K, so the fixed
 point is the optimum of the weighted loss, for which the authors' code has an alpha of its own for
-each client; when those weights change, all drifts begin at zero again, since the server's is no
-longer their mean. As in the authors' code the model to judge is the mean of the clients heard,
-"mean", and not the shifted "weights" that are sent.
+each client. A drift is made of the gradient of the client's own loss, so it stays when weights
+change; the server's mean of drifts is then taken again (`firecv.federated.held`). As in the
+authors' code the model to score is the mean of the clients that responded, "mean", and not the
+shifted "weights" that are sent.
 """
 
 from dataclasses import dataclass
@@ -26,9 +28,10 @@ from torch import Tensor
 
 from firecv import tree
 from firecv.errors import ModelError
-from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.checks import check_number
 from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
+from firecv.federated.held import mean_held, with_held
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
@@ -62,11 +65,11 @@ class FedDyn:
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights and a drift of zero."""
         weights, drift = task.weights(), tree.zeros_like(task.parameters())
-        return {"weights": weights, "mean": weights, "drift": drift, "generation": 0.0}
+        return {"weights": weights, "mean": weights, "drift": drift}
 
     def sends(self, server: Bundle, client: int) -> Bundle:
-        """Return the shifted weights and what generation of drifts they belong to."""
-        return {name: server[name] for name in ("weights", "generation")}
+        """Return the shifted weights."""
+        return {"weights": server["weights"]}
 
     def judged(self, server: Bundle) -> Tree:
         """Return the mean of the clients last heard."""
@@ -76,31 +79,28 @@ class FedDyn:
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return new weights; the client remembers its drift."""
-        weights, generation = tree_of(server, "weights"), number_of(server, "generation")
-        anchor, params = task.keep_trainable(weights), task.parameters()
-        is_known = number_of(memory, "generation", -1) == generation
-        drift = tree_of(memory, "drift") if is_known else tree.zeros_like(anchor)
+        weights, params = tree_of(server, "weights"), task.parameters()
+        anchor = task.keep_trainable(weights)
+        drift = tree_of(memory, "drift") if memory else tree.zeros_like(anchor)
 
         def objective(batch: Batch, rows: Tensor) -> Tensor:
             pull = self.strength / 2 * tree.squared_distance(params, anchor)
             return task.loss(batch) + pull + self.strength * tree.dot(params, drift)
 
         trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
-        moved = tree.sub(task.keep_trainable(trained.weights), anchor)
-        memory = {"drift": tree.add(drift, moved), "generation": generation}
-        return {"weights": trained.weights}, memory
+        held = tree.add(drift, tree.sub(task.keep_trainable(trained.weights), anchor))
+        return with_held({"weights": trained.weights}, server, held), {"drift": held}
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the clients' weights, also shifted by the mean of all drifts."""
-        trees, _, share = uploads.mean()
-        mean, drift = trees["weights"], tree_of(server, "drift")
-        if number_of(server, "generation") != cohort.generation:
-            drift = tree.zeros_like(drift)
-        else:
-            moved = task.keep_trainable(tree.sub(mean, tree_of(server, "weights")))
-            drift = tree.add(drift, tree.scale(moved, share))
+        weights = tree_of(server, "weights")
+
+        def moved(upload: Bundle) -> Tree:
+            return task.keep_trainable(tree.sub(tree_of(upload, "weights"), weights))
+
+        average, drift = mean_held(tree_of(server, "drift"), uploads, cohort, moved)
+        mean = average.trees["weights"]
         shifted = mean | tree.add(task.keep_trainable(mean), drift)
-        generation = float(cohort.generation)
-        return {"weights": shifted, "mean": mean, "drift": drift, "generation": generation}
+        return {"weights": shifted, "mean": mean, "drift": drift}

@@ -17,6 +17,7 @@ what a client sends is taken over all its samples at the weights it sends, where
 batches; the optimiser begins anew in every round, so it needs no restart when the penalty sets in.
 """
 
+import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -30,6 +31,7 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.checks import check_number
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.outputs import features_at
+from firecv.federated.schedule import require_rounds
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task, head_name, scores_and_features
@@ -48,25 +50,29 @@ class FedFishr:
     strength
         Of the penalty, the mean over the head's entries of squared differences; 0 is FedAvg.
     n_rounds
-        Rounds of the whole run, of which `warm_up_rate` is a share.
+        Rounds of the whole run, at least 2, of which `warm_up_rate` is a share; None for those of
+        the run it is used in.
     warm_up_rate
-        Share of the rounds, and at least the first one, that are FedAvg.
+        Share of the rounds that are FedAvg: at least the first one, and not the last one unless the
+        share is 1.
     """
 
     label: ClassVar[str] = "FedFishr (stand-in)"
     local: Training = LOCAL
     strength: float = 1000.0
-    n_rounds: int = 100
+    n_rounds: int | None = None
     warm_up_rate: float = 0.2
 
     def __post_init__(self) -> None:
         """Check the numbers."""
         check_number("strength", self.strength)
-        check_number("n_rounds", self.n_rounds, least=1)
+        if self.n_rounds is not None:
+            check_number("n_rounds", self.n_rounds, least=2)
         check_number("warm_up_rate", self.warm_up_rate, most=1)
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights and a variance of zero."""
+        require_rounds(self.n_rounds, self.label)
         return {"weights": task.weights(), "variance": tree.zeros_like(_head(task)), "round": 0.0}
 
     def client_update(
@@ -85,7 +91,7 @@ class FedFishr:
             loss = task.loss_of(scores, batch[1])
             return loss + self.strength * distance / tree.size(everybodys)
 
-        is_on = number_of(server, "round") >= max(1.0, self.warm_up_rate * self.n_rounds)
+        is_on = number_of(server, "round") >= self._n_plain()
         objective = penalised if is_on and self.strength else None
         trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
         scores, features = features_at(task, trained.weights, client.data[0])
@@ -98,6 +104,12 @@ class FedFishr:
     ) -> Bundle:
         """Return the means of the clients' weights and variances."""
         return {**uploads.mean().trees, "round": float(cohort.round)}
+
+    def _n_plain(self) -> int:
+        """Return how many rounds are FedAvg."""
+        n_rounds = require_rounds(self.n_rounds, self.label)
+        n_plain = max(1, math.ceil(self.warm_up_rate * n_rounds))
+        return n_plain if self.warm_up_rate == 1 else min(n_plain, n_rounds - 1)
 
 
 def gradient_variance(scores: Tensor, features: Tensor, y: Tensor) -> Tree:

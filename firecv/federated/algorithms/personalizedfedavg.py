@@ -25,6 +25,7 @@ from firecv import tree
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.checks import check_number
 from firecv.federated.contract import LOCAL, Client, Cohort
+from firecv.federated.schedule import require_rounds
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Task
@@ -49,9 +50,10 @@ class PersonalizedFedAvg:
     personalisation
         How it trains to be judged; None for not at all.
     n_rounds
-        Rounds of the whole run, of which `tuned_rate` is a share.
+        Rounds of the whole run, of which `tuned_rate` is a share; None for those of the run it is
+        used in.
     tuned_rate
-        Share of the rounds, the last ones, that fine-tune; 0 is FedAvg.
+        Share of the rounds, the last ones and at least one, that fine-tune; 0 is FedAvg.
     server_rate
         Learning rate of Adam on the server.
     """
@@ -60,18 +62,20 @@ class PersonalizedFedAvg:
     local: Training = LOCAL
     tuning: Training = SHORT
     personalisation: Training | None = SHORT
-    n_rounds: int = 100
+    n_rounds: int | None = None
     tuned_rate: float = 0.2
     server_rate: float = 1e-3
 
     def __post_init__(self) -> None:
         """Check the numbers."""
-        check_number("n_rounds", self.n_rounds, least=1)
+        if self.n_rounds is not None:
+            check_number("n_rounds", self.n_rounds, least=1)
         check_number("tuned_rate", self.tuned_rate, most=1)
         check_number("server_rate", self.server_rate)
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights and the empty moments of Adam."""
+        require_rounds(self.n_rounds, self.label)
         zeros = tree.zeros_like(task.parameters())
         moments: Bundle = {"first": zeros, "second": zeros}
         return {"weights": task.weights(), **moments, "round": 0.0}
@@ -120,8 +124,9 @@ class PersonalizedFedAvg:
 
     def _n_tuned(self, server: Bundle) -> int:
         """Return which round of fine-tuning comes next, from 1; below that it is FedAvg."""
-        n_plain = self.n_rounds - round(self.tuned_rate * self.n_rounds)
-        return int(number_of(server, "round")) + 1 - n_plain
+        n_rounds = require_rounds(self.n_rounds, self.label)
+        n_tuned = max(1, round(self.tuned_rate * n_rounds)) if self.tuned_rate else 0
+        return int(number_of(server, "round")) + 1 - (n_rounds - n_tuned)
 
 
 def _moving(old: Tree, new: Tree, decay: float) -> Tree:

@@ -7,9 +7,12 @@ local gradient.
 *Symbols*: c is the server's "control", c_k the one a client remembers, eta_g `server_rate`, tau the
 number of local steps.
 
-Departures: means over clients have the clients' weights where the paper has 1/K, so the fixed point
-is the optimum of the weighted loss; when those weights change, all control variates begin at zero
-again, since c is no longer their mean.
+*Communication*: 2d up and 2d down per client and round, and d more up in a round that may change
+weights; nothing of V is seen.
+
+*Departures*: means over clients have the clients' weights where the paper has 1/K, so the fixed
+point is the optimum of the weighted loss. c_k estimates the gradient of the client's own loss, so
+it stays when weights change; c = sum_k w_k c_k is then taken again (`firecv.federated.held`).
 """
 
 from dataclasses import dataclass
@@ -19,12 +22,14 @@ import torch
 from torch import Tensor
 
 from firecv import tree
-from firecv.federated.bundles import Bundle, number_of, tree_of
+from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
+from firecv.federated.held import mean_held, with_held
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
 from firecv.training import Training, train_from
+from firecv.tree import Tree
 
 
 @dataclass(frozen=True)
@@ -49,17 +54,14 @@ class SCAFFOLD:
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights and a control variate of zero."""
-        control = tree.zeros_like(task.parameters())
-        return {"weights": task.weights(), "control": control, "generation": 0.0}
+        return {"weights": task.weights(), "control": tree.zeros_like(task.parameters())}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return new weights and the change of the client's control variate, which it keeps."""
         weights, control = tree_of(server, "weights"), tree_of(server, "control")
-        generation = number_of(server, "generation")
-        is_known = number_of(memory, "generation", -1) == generation
-        own = tree_of(memory, "control") if is_known else tree.zeros_like(control)
+        own = tree_of(memory, "control") if memory else tree.zeros_like(control)
         correction, params = tree.sub(control, own), task.parameters()
 
         def objective(batch: Batch, rows: Tensor) -> Tensor:
@@ -68,22 +70,19 @@ class SCAFFOLD:
         trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
         moved = task.keep_trainable(tree.sub(weights, trained.weights))
         change = tree.sub(tree.scale(moved, 1 / (trained.n_steps * self.local.rate)), control)
-        memory = {"control": tree.add(own, change), "generation": generation}
-        return {"weights": trained.weights, "control": change}, memory
+        own = tree.add(own, change)
+        upload = with_held({"weights": trained.weights, "control": change}, server, own)
+        return upload, {"control": own}
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return weights moved towards the mean and the mean of all control variates."""
-        trees, _, share = uploads.mean()
         weights, control = tree_of(server, "weights"), tree_of(server, "control")
-        if number_of(server, "generation") != cohort.generation:
-            control = tree.zeros_like(control)
-        else:
-            control = tree.add(control, tree.scale(trees["control"], share))
-        move = tree.scale(tree.sub(trees["weights"], weights), self.server_rate)
-        return {
-            "weights": tree.add(weights, move),
-            "control": control,
-            "generation": float(cohort.generation),
-        }
+        average, control = mean_held(control, uploads, cohort, _change)
+        move = tree.scale(tree.sub(average.trees["weights"], weights), self.server_rate)
+        return {"weights": tree.add(weights, move), "control": control}
+
+
+def _change(upload: Bundle) -> Tree:
+    return tree_of(upload, "control")

@@ -1,4 +1,9 @@
-"""Any algorithm with FIRE's weights of clients: FedProx, SCAFFOLD, FedDyn or MOON plus `weigh`."""
+"""Any algorithm with FIRE's weights of clients: FedProx, SCAFFOLD, FedDyn or MOON plus `weigh`.
+
+The rule "information" tells clients apart by the models they send. SCAFFOLD and FedDyn correct
+local training so that these come out alike, so with them it leaves weights near n/N; the rules
+"mixture" and "distance" look at the clients' data instead.
+"""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field

@@ -1,6 +1,7 @@
 """The server half: a ServerApp that runs the embedded engine's rounds on Flower's clients."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from flwr.app import Context
@@ -13,6 +14,7 @@ from firecv.federated.flower.outcome import ENDED, write_end
 from firecv.federated.flower.problem import Problem, Settings, load_problem
 from firecv.federated.history import History, RunStopped
 from firecv.federated.run import run
+from firecv.federated.schedule import for_run
 from firecv.models import Batch
 
 
@@ -53,6 +55,7 @@ def serve(nodes: Nodes, job: Job, problem: Problem) -> History:
     problem
         Model and V.
     """
+    job = replace(job, algorithm=for_run(job.algorithm, job.n_rounds))
     if job.checkpoint is not None:
         Path(job.checkpoint, ENDED).unlink(missing_ok=True)
     try:

@@ -5,8 +5,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from firecv.experiments.kinds.federated_rounds import detail, judged, totals
+from firecv.experiments.kinds.federated_rounds import detail, scored, totals
+from firecv.federated import ALGORITHMS, LocalFleet, Plan, rounds, run
+from firecv.federated.algorithms import FedAvg, FedDyn
+from firecv.federated.algorithms.weighed import Weighed
 from firecv.models import Task
+from tests.federated.algorithms import toy
+from tests.federated.algorithms.test_contract import holder, make
 
 
 def test_bytes_are_per_client_and_round_in_models_sent_there_and_back():
@@ -29,5 +34,22 @@ def test_weights_that_diverged_have_no_score():
     weights = task.weights()
     for value, is_finite in ((0.0, True), (float("nan"), False)):
         server = {"weights": {name: torch.full_like(w, value) for name, w in weights.items()}}
-        found = judged(task, SimpleNamespace(state=SimpleNamespace(server=server)), test)
+        done = SimpleNamespace(state=SimpleNamespace(server=server))
+        found = scored(Plan(FedAvg(), task), done, test)
         assert (found["accuracy"] == found["accuracy"]) == is_finite
+
+
+@pytest.mark.parametrize("name", [*ALGORITHMS, "feddyn weighed"])
+def test_scores_are_those_of_a_run(name):
+    """Whatever weights an algorithm wants scored, an experiment scores them as a run does."""
+    algorithm = Weighed(FedDyn(toy.PLAIN, 0.5)) if name == "feddyn weighed" else make(name)
+    plan = Plan(algorithm, toy.toy_task(), holder(), screen=toy.LENIENT)
+    clients, test = toy.toy_clients(), toy.toy_clients((40,))[0].data
+    *_, done = rounds(plan, LocalFleet(algorithm, plan.task, clients, plan.seed), 2)
+    records = run(plan, clients, 2, evaluate_on={"test": test}, progress=False).records
+    found = scored(plan, done, test)
+    assert found["accuracy"] == records[-1].scores["test_accuracy"]
+    assert found["log_loss"] == pytest.approx(records[-1].scores["test_loss"], rel=1e-12)
+    if "feddyn" in name:  # which sends other weights than it is scored by
+        other = scored(Plan(FedAvg(), plan.task), done, test)
+        assert other["log_loss"] != pytest.approx(found["log_loss"], rel=1e-3)

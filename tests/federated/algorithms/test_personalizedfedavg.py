@@ -65,7 +65,7 @@ def test_a_client_is_judged_after_some_training_of_its_own_or_without():
 
 
 def test_only_weights_travel():
-    algorithm, task = PersonalizedFedAvg(), toy.toy_task()
+    algorithm, task = PersonalizedFedAvg(n_rounds=5), toy.toy_task()
     sent = algorithm.sends(algorithm.init(task, None), 0)
     assert n_bytes(sent) == n_bytes({"weights": task.weights()}) + 8
 

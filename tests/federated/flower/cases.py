@@ -7,15 +7,19 @@ from firecv.federated.algorithms.fire import Fire
 from firecv.federated.algorithms.scaffold import SCAFFOLD
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.privacy import Private
+from firecv.federated.schedule import for_run
 
 
 def small(algorithm):
-    """Return an algorithm with two short local epochs."""
-    return replace(algorithm, local=replace(algorithm.local, n_epochs=2, batch_size=8, rate=0.05))
+    """Return an algorithm with two short local epochs, for a run of three rounds."""
+    return replace(
+        for_run(algorithm, 3), local=replace(algorithm.local, n_epochs=2, batch_size=8, rate=0.05)
+    )
 
 
 CASES = {name: small(make()) for name, make in ({"fire": Fire} | ALGORITHMS).items()}
 CASES |= {
+    "fedfishr": replace(CASES["fedfishr"], strength=10.0),
     "fire quadratic": replace(CASES["fire"], form="quadratic", every=2, strength=1.0),
     "scaffold weighed": Weighed(small(SCAFFOLD())),
     # Without noise, which is another in every run.

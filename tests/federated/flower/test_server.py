@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from firecv.errors import FederatedError
+from firecv.federated.algorithms import FedFishr, PersonalizedFedAvg
 from firecv.federated.flower.client import client_app
 from firecv.federated.flower.job import Job, plan_of, to_config
 from firecv.federated.flower.nodes import Nodes
@@ -57,6 +58,17 @@ def test_a_run_is_that_of_the_embedded_engine_scores_and_all(name, tmp_path):
     back = read_history(tmp_path, job.algorithm)
     assert back.records == found.records and same(back.weights, found.weights)
     assert back.stopped is None
+
+
+@pytest.mark.parametrize(
+    "algorithm", [FedFishr(strength=10.0), PersonalizedFedAvg()], ids=lambda each: each.label
+)
+def test_a_schedule_is_taken_from_the_run(algorithm):
+    job = replace(job_for("fedavg"), algorithm=replace(algorithm, local=CASES["fedavg"].local))
+    found = serve(Nodes(grid_for(job), 5.0), job, toy)
+    assert not any(record.failures for record in found.records)
+    assert same(found.weights, embedded(job).weights)
+    assert not same(found.weights, embedded(job_for("fedavg")).weights)
 
 
 @pytest.mark.parametrize("in_folder", [True, False])
