@@ -9,6 +9,7 @@ from flwr.app import Message, MessageType, MetricRecord, RecordDict
 from flwr.common.constant import ErrorCode
 from flwr.serverapp import Grid
 
+from firecv.display import visible
 from firecv.errors import FederatedError, FirecvNotice
 from firecv.federated.flower.job import TIMEOUT
 from firecv.federated.flower.node_table import NodeTable, Said, said_of
@@ -187,4 +188,4 @@ def reason_of(reply: Message) -> str:
     """Return what an error says last, which in a traceback is what went wrong."""
     said = reply.error.reason or ""
     lines = [line for line in said.splitlines() if line.strip(" '>\"")]
-    return (lines[-1] if lines else f"error {reply.error.code}")[:REASON]
+    return visible(lines[-1] if lines else f"error {reply.error.code}")[:REASON]
