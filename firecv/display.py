@@ -68,11 +68,11 @@ def terminal_width(stream: TextIO | None = None) -> int | None:
     given = os.environ.get("COLUMNS", "")
     if given.isdecimal() and int(given) > 0:
         return max(int(given), NARROWEST)
-    stream = sys.stdout if stream is None else stream
+    output = stream or sys.stdout
     try:
-        if not stream.isatty():
+        if not output.isatty():
             return None
-        return max(os.get_terminal_size(stream.fileno()).columns or 80, NARROWEST)
+        return max(os.get_terminal_size(output.fileno()).columns or 80, NARROWEST)
     except (OSError, ValueError):  # a stream without a file, or one that is closed
         return None
 
