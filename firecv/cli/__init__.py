@@ -120,8 +120,11 @@ def _ended(code: object) -> int:
 def _misused(error: click.ClickException) -> int:
     """Say what is wrong with the words after `firecv`; they may be names of strangers' files."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    path = "firecv" if context is None else context.command_path
-    tell(f"{error.format_message()}\nSee `{path} --help`.")
+    said = error.format_message()  # nothing if the help has been shown instead
+    if said and context is not None:
+        said += f"\n{context.get_usage()}\nSee `{context.command_path} --help`."
+    if said:
+        tell(said)
     return error.exit_code
 
 

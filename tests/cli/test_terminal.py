@@ -150,6 +150,14 @@ def test_errors_are_visible_and_fit(run, words):
     assert err.count("\nfirecv:") == 0
 
 
+@pytest.mark.parametrize("words", [(), ("data",)])
+def test_without_a_command_there_is_help_and_no_message(words, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["firecv", *words])
+    assert cli.main() == 2
+    said = capsys.readouterr()
+    assert "Usage: firecv" in said.out and said.err == ""
+
+
 def test_a_name_cannot_pose_as_a_message(capsys, monkeypatch):
     monkeypatch.delenv("COLUMNS", raising=False)
     terminal.tell("no column 'a\nfirecv: wrote /etc/passwd'")
