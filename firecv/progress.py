@@ -4,6 +4,8 @@ import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from firecv.display import visible
+
 
 @contextmanager
 def bar(
@@ -34,8 +36,14 @@ def bar(
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Remaining())
+    # Names of sites and columns may stand in it, in which rich would else find markup.
+    words = TextColumn("{task.description}", markup=False)
+    columns = (words, BarColumn(), MofNCompleteColumn(), Remaining())
     with Progress(*columns, console=Console(stderr=True)) as bars:
-        task = bars.add_task(what, total=total)
+        task = bars.add_task(visible(what), total=total)
         bars.update(task, completed=done)
-        yield lambda step, text: bars.update(task, advance=step, description=text)
+
+        def advance(step: float, text: str | None) -> None:
+            bars.update(task, advance=step, description=None if text is None else visible(text))
+
+        yield advance

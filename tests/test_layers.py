@@ -11,8 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "firecv"
 PACKAGE = "firecv"
 TIERS = (
-    ("tree", "seeding", "errors", "progress"),
-    ("regimes", "statistics", "data", "models"),
+    ("tree", "seeding", "errors", "display"),
+    ("regimes", "statistics", "progress", "data", "models"),
     ("fisher", "ratios", "charts", "training", "stacked"),
     ("fire", "rivals"),
     ("estimators", "federated", "diagnose"),

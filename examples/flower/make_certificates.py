@@ -1,6 +1,6 @@
 """Make the certificates and keys of a federation: one for the server, one key for each client.
 
-    python make_certificates.py --folder certificates --host 127.0.0.1 --nodes 2
+    python make_certificates.py --folder certificates --host 127.0.0.1 --max-samples 10000
 
 writes
 
@@ -9,6 +9,8 @@ writes
     server.crt, server.key       for the SuperLink
     node-0, node-1, ...          for one SuperNode each: its private key
     node-0.pub, node-1.pub, ...  for the SuperLink's operator, who registers them
+    nodes.toml                   for the server: which key is which client, and how many samples
+                                 each may claim; change these to what you know of each site
 
 Private keys can be read by their owner alone and are not encrypted.
 """
@@ -42,6 +44,12 @@ def main() -> None:
         help="address or name that clients reach the SuperLink by; may be repeated",
     )
     parser.add_argument("--nodes", type=int, default=2, help="number of clients")
+    parser.add_argument(
+        "--max-samples",
+        type=int,
+        required=True,
+        help="largest number of samples that a client may claim, for nodes.toml",
+    )
     parser.add_argument("--days", type=int, default=365, help="how long certificates are valid")
     given = parser.parse_args()
     given.folder.mkdir(parents=True, exist_ok=True)
@@ -54,13 +62,17 @@ def main() -> None:
     write(given.folder / "ca.key", as_pem(authority_key), is_secret=True)
     write(given.folder / "server.crt", certificate.public_bytes(Encoding.PEM))
     write(given.folder / "server.key", as_pem(server_key), is_secret=True)
+    table = ""
     for k in range(given.nodes):
         key = ec.generate_private_key(CURVE)
         private = key.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption())
         public = key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH)
         write(given.folder / f"node-{k}", private, is_secret=True)
         write(given.folder / f"node-{k}.pub", public + b"\n")
-    print(f"wrote certificates and {given.nodes} keys to {given.folder}")
+        table += f'[[node]]\nkey = "{public.decode()}"\npartition = {k}\n'
+        table += f"max-samples = {given.max_samples}\n\n"
+    write(given.folder / "nodes.toml", table.encode())
+    print(f"wrote certificates, {given.nodes} keys and nodes.toml to {given.folder}")
 
 
 def make_authority(days: int) -> tuple[x509.Certificate, ec.EllipticCurvePrivateKey]:

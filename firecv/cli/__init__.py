@@ -14,8 +14,12 @@ import click
 import typer
 from typer.core import TyperGroup
 
+from firecv.cli.terminal import tell
+from firecv.display import visible
 from firecv.errors import FirecvError, FirecvNotice
 
+STOPPED = 130
+"""What a command that was interrupted ends with."""
 COMMANDS = {
     "diagnose": "Say whether fragments differ from the validation set, which ones, in what, and "
     "what to do.",
@@ -87,23 +91,41 @@ def main() -> int:
     shown = warnings.showwarning
     warnings.showwarning = _said(shown)
     try:
-        app()
+        return _ended(app(prog_name="firecv", standalone_mode=False))
+    except click.ClickException as error:
+        return _misused(error)
     except FirecvError as error:
-        print(f"firecv: {error}", file=sys.stderr)
+        tell(error)
         return 1
-    except KeyboardInterrupt:
-        print("firecv: stopped; what was finished is kept", file=sys.stderr)
-        return 130
+    except (KeyboardInterrupt, click.Abort):
+        return _ended(STOPPED)
     except BrokenPipeError:
         # A reader such as `head` has gone; nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
-        print(f"firecv: {error}", file=sys.stderr)
+        tell(error)
         return 1
     finally:
         warnings.showwarning = shown
-    return 0
+
+
+def _ended(code: object) -> int:
+    """Return how the command ended; Typer gives a number if it did before its end."""
+    if code == STOPPED:
+        tell("stopped; what was finished is kept")
+    return code if isinstance(code, int) else 0
+
+
+def _misused(error: click.ClickException) -> int:
+    """Say what is wrong with the words after `firecv`; they may be names of strangers' files."""
+    context = error.ctx if isinstance(error, click.UsageError) else None
+    said = error.format_message()  # nothing if the help has been shown instead
+    if said and context is not None:
+        said += f"\n{context.get_usage()}\nSee `{context.command_path} --help`."
+    if said:
+        tell(said)
+    return error.exit_code
 
 
 def _said(show: Callable[..., None]) -> Callable[..., None]:
@@ -111,8 +133,8 @@ def _said(show: Callable[..., None]) -> Callable[..., None]:
 
     def say(message: Warning | str, category: type[Warning], *where: object) -> None:
         if issubclass(category, FirecvNotice):
-            print(f"firecv: {message}", file=sys.stderr)
+            tell(message)
         else:
-            show(message, category, *where)
+            show(visible(str(message)), category, *where)
 
     return say

@@ -1,15 +1,16 @@
 """`firecv compare`: which method is best on the user's own data, and whether that can be told."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
 from firecv import compare as api
 from firecv.cli import own_data as own
+from firecv.cli.terminal import emit, say, tell
 from firecv.compare.comparison import Metric
 from firecv.compare.prepare import Protocol
+from firecv.display import table
 from firecv.report import keep
 
 EXAMPLES = (
@@ -22,8 +23,9 @@ EXAMPLES = (
 def _list(is_asked: bool) -> None:
     """Print every method and end."""
     if is_asked:
-        print(api.listing().to_string(index=False))
-        print("\nMETHOD:REGIME shows a method that much of the validation set; * is the usual one.")
+        methods = api.listing()
+        say(table({str(name): list(map(str, methods[name])) for name in methods}))
+        say("\nMETHOD:REGIME shows a method that much of the validation set; * is the usual one.")
         raise typer.Exit
 
 
@@ -93,6 +95,9 @@ def compare(
         progress=True,
     )
     plain = found.plain(str(path))
-    print(json.dumps(plain, indent=2, allow_nan=False) if as_json else found)
+    if as_json:
+        emit(json.dumps(plain, indent=2, allow_nan=False))
+    else:
+        say(found)
     if out is not None:
-        print(f"firecv: wrote {keep(plain, out)}", file=sys.stderr)
+        tell(f"wrote {keep(plain, out)}")

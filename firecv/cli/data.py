@@ -1,18 +1,19 @@
 """`firecv data`: which data sets there are, getting them, checking them, looking at them."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
 from firecv import charts
+from firecv.cli.terminal import emit, say, tell
 from firecv.data import datasets, overview
 from firecv.data.fragments import FRAGMENTERS
 from firecv.data.preview import preview
 from firecv.data.shifts import SHIFTS
 from firecv.data.specification import usage
+from firecv.display import table, visible
 from firecv.errors import FirecvError
 
 app = typer.Typer(
@@ -27,11 +28,10 @@ def list_(as_json: Json = False) -> None:
     """List every data set: its size and whether it is here."""
     records = overview.overview()
     if as_json:
-        print(json.dumps(records, indent=2))
+        emit(json.dumps(records, indent=2))
         return
     columns = ["name", "kind", "train", "test", "shape", "classes", "duplicates", "state"]
-    lines = [[_cell(record[column]) for column in columns] for record in records]
-    _print_columns([columns, *lines])
+    say(table({column: [_cell(record[column]) for record in records] for column in columns}))
 
 
 @app.command(epilog="Example: firecv data info heart")
@@ -41,7 +41,7 @@ def info(name: Name, as_json: Json = False) -> None:
     if datasets.is_here(name):
         known["holds"] = overview.contents(datasets.load(name))
     if as_json:
-        print(json.dumps(known, indent=2))
+        emit(json.dumps(known, indent=2))
         return
     _print_tree(known)
 
@@ -50,10 +50,10 @@ def info(name: Name, as_json: Json = False) -> None:
 def fetch(name: Name) -> None:
     """Download a data set, going on where an earlier download stopped, and check it."""
     if datasets.is_here(name):
-        print(f"{name} is here already.")
+        say(f"{name} is here already.")
         return
     datasets.fetch(name)
-    print(f"{name} is here now and is as published.")
+    say(f"{name} is here now and is as published.")
 
 
 @app.command(epilog="Examples: firecv data verify heart; firecv data verify")
@@ -67,10 +67,10 @@ def verify(
         try:
             datasets.verify(each)
             how = "every value" if datasets.find(each).checksum else "sizes and classes"
-            print(f"ok     {each} ({how})")
+            say(f"ok     {each} ({how})")
         except FirecvError as error:
             n_bad += 1
-            print(f"WRONG  {each}: {error}")
+            say(f"WRONG  {each}: {error}")
     if n_bad:
         raise FirecvError(f"{n_bad} of {len(names)} data sets are not as published")
 
@@ -111,7 +111,7 @@ def show(
     )
     path = output or Path(f"{name}.png")
     charts.save(figure, path)
-    print(f"Drew {path}.", file=sys.stderr)
+    tell(f"drew {path}")
 
 
 def _cell(value: Any) -> str:
@@ -127,13 +127,6 @@ def _cell(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def _print_columns(lines: list[list[str]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for line in lines:
-        cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=True))
-        print("  ".join(cells).rstrip())
-
-
 def _print_tree(values: dict[str, Any], depth: int = 0) -> None:
     """Print what is not empty, a line each; sentences and tables of their own below their key."""
     for key, value in values.items():
@@ -141,8 +134,9 @@ def _print_tree(values: dict[str, Any], depth: int = 0) -> None:
             continue
         sentences = isinstance(value, list) and str(value[0]).endswith(".")
         below = sentences or isinstance(value, dict)
-        print("  " * depth + f"{key}:" + ("" if below else f" {_cell(value)}"))
+        say(visible("  " * depth + f"{key}:" + ("" if below else f" {_cell(value)}")))
         if sentences:
-            print("\n".join("  " * (depth + 1) + f"- {sentence}" for sentence in value))
+            for sentence in value:
+                say(visible("  " * (depth + 1) + f"- {sentence}"))
         elif isinstance(value, dict):
             _print_tree(value, depth + 1)

@@ -1,12 +1,12 @@
 """`firecv diagnose`: whether fragments differ from the validation set, which ones, and in what."""
 
 import json
-import sys
 from typing import Annotated
 
 import typer
 
 from firecv.cli import own_data as own
+from firecv.cli.terminal import emit, say, tell
 from firecv.diagnose import diagnose_own
 from firecv.diagnose.diagnosis import AT_MOST
 from firecv.diagnose.inputs import FEWEST_ROWS
@@ -55,6 +55,9 @@ def diagnose(
     )
     found = diagnose_own(data, seed=seed, level=level, at_most=at_most, progress=True)
     part = found.plain(path.name)
-    print(json.dumps(part, indent=2, allow_nan=False) if as_json else found)
+    if as_json:
+        emit(json.dumps(part, indent=2, allow_nan=False))
+    else:
+        say(found)
     if out is not None:
-        print(f"firecv: wrote {keep(part, out)}", file=sys.stderr)
+        tell(f"wrote {keep(part, out)}")

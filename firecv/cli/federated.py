@@ -1,7 +1,6 @@
 """`firecv federated`: a federation of one data set, simulated on this machine."""
 
 import json
-import sys
 from collections import Counter
 from pathlib import Path
 from typing import Annotated
@@ -10,9 +9,11 @@ import pandas as pd
 import typer
 
 from firecv.cli import own_data as own
+from firecv.cli.terminal import emit, say, tell
 from firecv.data.bands import Kind
 from firecv.data.fragments import FRAGMENTERS
 from firecv.data.specification import usage
+from firecv.display import table, visible
 from firecv.errors import FederatedError
 from firecv.federated import simulation as api
 from firecv.federated.algorithms import ALGORITHMS
@@ -115,9 +116,12 @@ def simulate(
         timeout=timeout,
     )
     part = found.plain()
-    print(json.dumps(part, indent=2, allow_nan=False) if as_json else _as_text(found))
+    if as_json:
+        emit(json.dumps(part, indent=2, allow_nan=False))
+    else:
+        say(_as_text(found))
     if out is not None:
-        print(f"firecv: wrote {keep(part, out)}", file=sys.stderr)
+        tell(f"wrote {keep(part, out)}")
     if found.history.stopped is not None:
         raise FederatedError(found.history.stopped)
 
@@ -129,16 +133,18 @@ def _as_text(found: api.Simulated) -> str:
     )
     step = -(-len(records) // SHOWN)
     shown = records[::-step][::-1]  # the last is among them
-    table = pd.DataFrame([_row(record) for record in shown]).to_string(index=False)
+    rows = pd.DataFrame([_row(record) for record in shown]).fillna("")
+    rounds = table({str(name): list(map(str, rows[name])) for name in rows})
     failed = [f"{found.names[k]} {n}" for k, n in _failures(found.history).items()]
-    lines = [table, ""]
+    lines: list[str] = []
     if failed:
         lines.append(f"Rounds that went without a client: {', '.join(failed)}.")
     if found.aim is not None:
         lines.append(found.aim)
     said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())
     last = found.history.state.round
-    return "\n".join([*lines, f"After round {last} of {len(found.names)} clients: {said}."])
+    lines.append(f"After round {last} of {len(found.names)} clients: {said}.")
+    return "\n".join([rounds, "", *map(visible, lines)])
 
 
 def _row(record: Record) -> dict[str, str | int]:

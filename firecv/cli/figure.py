@@ -1,6 +1,5 @@
 """`firecv figure`: a figure of the paper or of our study."""
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -8,6 +7,7 @@ import typer
 
 from firecv.charts import save_chart
 from firecv.cli.table import Results, complain, run_missing
+from firecv.cli.terminal import tell
 from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
 from firecv.experiments.figures import FIGURES
@@ -48,4 +48,4 @@ def figure(
     summaries = {each: summary_of(table, holdings, seeds) for each, table in tables.items()}
     path = out or Path(f"{name}.png")
     save_chart(found.draw(summaries), path)
-    print(f"wrote {path}", file=sys.stderr)
+    tell(f"wrote {path}")

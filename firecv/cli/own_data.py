@@ -1,12 +1,12 @@
 """The options of every command that takes the user's own data, and the data they ask for."""
 
-import sys
 from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from firecv.cli.terminal import tell
 from firecv.data.arrays import Fragmented
 from firecv.data.folds import Folds as Cut
 from firecv.data.folds import folds as cut_into_folds
@@ -86,7 +86,7 @@ def own_data(
             f"got both {folds} folds and the column {by!r} to cut by; leave one of them out"
         )
     if validation is None:
-        print(f"firecv: no --validation, so a share of {SHARE} is held out", file=sys.stderr)
+        tell(f"no --validation, so a share of {SHARE} is held out")
     data = read_own(
         path,
         target=target,

@@ -7,6 +7,8 @@ from typing import Annotated
 import typer
 
 from firecv.cli.table import Results
+from firecv.cli.terminal import emit, say
+from firecv.display import table
 from firecv.experiments.collect import Holdings
 from firecv.experiments.pages import pages as write_pages
 from firecv.experiments.standing import results_folder, statuses
@@ -26,16 +28,21 @@ def status(
     holdings = Holdings.of(Store(results_folder(results)))
     lines = statuses(holdings)
     if as_json:
-        print(json.dumps(lines, indent=2))
+        emit(json.dumps(lines, indent=2))
         return
-    width = max(len(str(line["table"])) for line in lines)
-    for line in lines:
-        print(
-            f"{line['table']:{width}}  {line['protocol']:5}  {line['runs_done']:>4} runs done, "
-            f"{line['runs_missing']:>4} missing (about {minutes(float(line['seconds_missing']))} "
-            f"of one core), {line['blank_cells']} cells blank"
-        )
-    print(f"{holdings.n_runs} runs are stored, which took {holdings.seconds / 3600:.1f} core-hours")
+    shown = [
+        {
+            "table": line["table"],
+            "protocol": line["protocol"],
+            "runs done": line["runs_done"],
+            "missing": line["runs_missing"],
+            "which take one core about": minutes(float(line["seconds_missing"])),
+            "cells blank": line["blank_cells"],
+        }
+        for line in lines
+    ]
+    say(table({name: [str(line[name]) for line in shown] for name in shown[0]}))
+    say(f"{holdings.n_runs} runs are stored, which took {holdings.seconds / 3600:.1f} core-hours")
 
 
 @app.command(epilog="Example: firecv results pages --out docs")
@@ -47,11 +54,11 @@ def pages(
     holdings = Holdings.of(Store(results_folder(results)))
     for name, words in write_pages(holdings, MEMORY).items():
         (out / name).write_text(words, encoding="utf-8")
-        print(f"wrote {out / name}")
+        say(f"wrote {out / name}")
 
 
 @app.command(epilog="Example: firecv results pack")
 def pack(results: Results = None) -> None:
     """Move finished runs into one file per kind of experiment."""
     store = Store(results_folder(results))
-    print(f"packed {store.pack()} runs into {store.root}")
+    say(f"packed {store.pack()} runs into {store.root}")

@@ -1,12 +1,12 @@
 """`firecv table`: a table of the paper or of our study, run as far as it is missing, and shown."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
+from firecv.cli.terminal import emit, tell
 from firecv.errors import FirecvError
 from firecv.experiments import catalogue
 from firecv.experiments.collect import Holdings
@@ -103,10 +103,9 @@ def run_missing(
 def _announce(missing: Todo) -> None:
     n, done = len(missing.runs), missing.n_done
     if n:
-        print(
+        tell(
             f"{n} runs to do, {done} done; about {minutes(missing.seconds)} of one core. "
-            f"Ctrl-C keeps what is finished.",
-            file=sys.stderr,
+            f"Ctrl-C keeps what is finished."
         )
 
 
@@ -118,19 +117,18 @@ def _write(summary: TableSummary, format: str, out: Path | None) -> None:
     if format == "html":
         words = page([summary], summary.table.title)
     if out is None:
-        print(words)
+        emit(words)
     else:
         out.write_text(words, encoding="utf-8")
-        print(f"wrote {out}", file=sys.stderr)
+        tell(f"wrote {out}")
 
 
 def complain(outcome: Outcome) -> None:
     """Say what was left, and raise if runs came to nothing."""
     if outcome.n_left or outcome.n_elsewhere:
-        print(
+        tell(
             f"{outcome.n_left} runs were left for want of time, {outcome.n_elsewhere} are being "
-            f"done by another process; the same command goes on.",
-            file=sys.stderr,
+            f"done by another process; the same command goes on."
         )
     if outcome.failures:
         why = sorted({failed.why for failed in outcome.failures})

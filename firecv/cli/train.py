@@ -1,7 +1,6 @@
 """`firecv train`: one method on the user's own data, kept in a folder."""
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +8,7 @@ import typer
 
 from firecv import trained as api
 from firecv.cli import own_data as own
+from firecv.cli.terminal import emit, say, tell
 from firecv.estimators import METHODS
 from firecv.trained.fitting import Seen
 
@@ -70,8 +70,11 @@ def train(
         seed=seed,
         verbose=True,
     )
-    print(json.dumps(model.plain(), indent=2) if as_json else model)
+    if as_json:
+        emit(json.dumps(model.plain(), indent=2))
+    else:
+        say(model)
     if out is None:
-        print("firecv: the model is not kept; give --out FOLDER to keep it", file=sys.stderr)
+        tell("the model is not kept; give --out FOLDER to keep it")
     else:
         model.save(out)

@@ -9,6 +9,7 @@ import pandas as pd
 
 from firecv.compare.entries import BASELINE
 from firecv.compare.words import text_table
+from firecv.display import visible
 from firecv.errors import DataError
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ class Comparison:
 
     def __str__(self) -> str:
         """Return the summary and the conclusion as plain text."""
-        return "\n".join([text_table(self.summary, self.metric), "", *self.said])
+        return "\n".join([text_table(self.summary, self.metric), "", *map(visible, self.said)])
 
 
 def _records(table: pd.DataFrame) -> list[Plain]:

@@ -11,6 +11,7 @@ from firecv.compare.entries import BASELINE, Entry
 from firecv.compare.measure import Cell, Measured
 from firecv.compare.prepare import Prepared, Protocol
 from firecv.compare.summary import Winner, beyond_noise
+from firecv.display import table
 from firecv.models.scores import LOWER_IS_BETTER
 from firecv.regimes import WORDS, sees_at_most
 from firecv.statistics import FEWEST_PAIRS
@@ -123,35 +124,29 @@ def remarks(
     return said + _data_said(prepared) + _methods_said(measured, left_out)
 
 
-def text_table(table: pd.DataFrame, metric: str) -> str:
+def text_table(summary: pd.DataFrame, metric: str) -> str:
     """Return the summary as aligned text.
 
     Parameters
     ----------
-    table
+    summary
         What `summary_table` returned.
     metric
         What is scored.
     """
     wide = {
-        "method": [str(label) for label in table["label"]],
-        "sees": [str(regime) for regime in table["regime"]],
-        "seeds": [str(n) for n in table["n_seeds"]],
-        metric.replace("_", " "): _spans(table, ("mean", "low", "high"), metric),
+        "method": [str(label) for label in summary["label"]],
+        "sees": [str(regime) for regime in summary["regime"]],
+        "seeds": [str(n) for n in summary["n_seeds"]],
+        metric.replace("_", " "): _spans(summary, ("mean", "low", "high"), metric),
         "above ERM": _spans(
-            table, ("difference", "difference_low", "difference_high"), metric, signed=True
+            summary, ("difference", "difference_low", "difference_high"), metric, signed=True
         ),
         "p (Holm)": [
-            "" if math.isnan(p) else f"{p:.2g}" for p in map(float, table["adjusted_p_value"])
+            "" if math.isnan(p) else f"{p:.2g}" for p in map(float, summary["adjusted_p_value"])
         ],
     }
-    columns = [[head, *cells] for head, cells in wide.items()]
-    widths = [max(map(len, column)) for column in columns]
-    lines = zip(*columns, strict=True)
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
-        for line in lines
-    )
+    return table(wide)
 
 
 def _spans(

@@ -19,6 +19,7 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Protocol
 
+from firecv.display import visible
 from firecv.errors import DataError, FileFormatError, FirecvError
 
 if TYPE_CHECKING:
@@ -314,9 +315,10 @@ def _shown(name: str, progress: Progress | None) -> Generator[Progress]:
         from rich.progress import BarColumn, DownloadColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bars
 
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+        words = TextColumn("{task.description}", markup=False)
+        columns = (words, BarColumn(), DownloadColumn())
         with Bars(*columns, TimeRemainingColumn(), console=Console(stderr=True)) as bars:
-            task = bars.add_task(name, total=None)
+            task = bars.add_task(visible(name), total=None)
             yield lambda done, total: bars.update(task, completed=done, total=total)
 
 

@@ -20,6 +20,7 @@ from typing import Literal
 
 from firecv.diagnose.alarms import GlobalTest
 from firecv.diagnose.fragments import FragmentShift
+from firecv.display import visible
 from firecv.regimes import Regime
 
 Verdict = Literal["shift", "no shift found", "too few rows to tell"]
@@ -61,7 +62,7 @@ class Advice:
 
     def __str__(self) -> str:
         """Return one sentence per line."""
-        return "\n".join(f"- {sentence}" for sentence in self.sentences)
+        return "\n".join(f"- {visible(sentence)}" for sentence in self.sentences)
 
 
 def advise(

@@ -20,6 +20,7 @@ from firecv.diagnose.pairs import MOST_FRAGMENTS, Pairs, compare_pairs
 from firecv.diagnose.pictures import features_chart, fragments_chart, pairs_chart
 from firecv.diagnose.plain import VERSION, Json, finite, records
 from firecv.diagnose.tables import feature_table, fragment_table, text
+from firecv.display import visible
 from firecv.errors import DataError, NumericalError
 from firecv.progress import bar
 from firecv.regimes import Regime
@@ -153,7 +154,7 @@ class Diagnosis:
         known = "with" if self.regime == "labelled" else "without"
         held = f"Validation set V: {self.n_validation:,} rows {known} labels."
         found = text(self.fragments, self.features, self.whole, self.advice, self.at_most)
-        return "\n".join([found, "", held, *self.notes])
+        return "\n".join([found, "", held, *map(visible, self.notes)])
 
 
 def diagnose(

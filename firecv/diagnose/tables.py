@@ -11,6 +11,7 @@ from firecv.diagnose.bound import KLBound
 from firecv.diagnose.features import FeatureShift
 from firecv.diagnose.fisher_distance import FisherDistance
 from firecv.diagnose.fragments import FragmentShift
+from firecv.display import table, visible
 from firecv.statistics import Interval
 
 MOST_SHOWN = 3
@@ -63,10 +64,7 @@ def text(
     at_most: int,
 ) -> str:
     """Return the alarms, the features behind them, the global test and the advice."""
-    width = max(len(each.name) for each in fragments)
-    width = max(width, len("fragment"))
-    lines = [f"{'fragment':<{width}}  {'rows':>9}  {'AUC (95 %)':<17}  {'KL':>6}  p (Holm)  alarm"]
-    lines += [_line(each, width) for each in fragments]
+    lines: list[str] = []
     for name in advice.shifted:
         first, *others = [each for each in features if each.fragment == name][:MOST_SHOWN]
         top = [first, *(each for each in others if each.importance.low > 0)]
@@ -74,7 +72,8 @@ def text(
     lines.append(_said(whole))
     if any(each.n_rows > each.n_used > 0 for each in fragments):
         lines.append(f"Classifiers looked at no more than {at_most:,} rows of a fragment and of V.")
-    return "\n".join([f"Verdict: {advice.verdict}", "", *lines, "", str(advice)])
+    lines += ["", *str(advice).splitlines()]
+    return "\n".join([f"Verdict: {advice.verdict}", "", _alarms(fragments), *map(visible, lines)])
 
 
 def _fragment_row(
@@ -112,13 +111,23 @@ def _spread(name: str, interval: Interval) -> dict[str, float]:
     return {name: interval.mean, f"{name}_low": interval.low, f"{name}_high": interval.high}
 
 
-def _line(shift: FragmentShift, width: int) -> str:
-    start = f"{shift.name:<{width}}  {shift.n_rows:>9,}  "
+def _alarms(fragments: Sequence[FragmentShift]) -> str:
+    """Return the table of fragments, with the reason where one was not tested."""
+    rows = [
+        {"fragment": each.name, "rows": f"{each.n_rows:,}", **_tested(each)} for each in fragments
+    ]
+    return table({name: [row[name] for row in rows] for name in rows[0]})
+
+
+def _tested(shift: FragmentShift) -> dict[str, str]:
     if shift.blank:
-        return start + shift.blank
-    auc = f"{shift.auc.mean:.2f} [{shift.auc.low:.2f}, {shift.auc.high:.2f}]"
-    found = f"{shift.kl.mean:>6.2f}  {shift.adjusted_p_value:<8.2g}"
-    return f"{start}{auc:<17}  {found}  {'yes' if shift.alarm else 'no'}"
+        return {"AUC (95 %)": "", "KL": "", "p (Holm)": "", "alarm": shift.blank}
+    return {
+        "AUC (95 %)": f"{shift.auc.mean:.2f} [{shift.auc.low:.2f}, {shift.auc.high:.2f}]",
+        "KL": f"{shift.kl.mean:.2f}",
+        "p (Holm)": f"{shift.adjusted_p_value:.2g}",
+        "alarm": "yes" if shift.alarm else "no",
+    }
 
 
 def _named(shift: FeatureShift) -> str:

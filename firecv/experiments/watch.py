@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 
+from firecv.display import visible
 from firecv.progress import bar
 
 EVERY = 60.0
@@ -41,7 +42,7 @@ def watched(
                 last = now
                 left = progress_left(done, seconds, now - began, n_jobs)
                 line = f"{n_done}/{n_runs} runs, {minutes(now - began)} gone, {left}; {words}"
-                print(line, file=sys.stderr, flush=True)
+                print(visible(line), file=sys.stderr, flush=True)
 
         yield show
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from firecv.data.arrays import Array
 from firecv.data.table_files import Columns
+from firecv.display import table
 from firecv.estimators import METHODS
 from firecv.estimators.storage import damage_named
 from firecv.regimes import WORDS, Regime
@@ -170,7 +171,7 @@ class Trained:
             f"Trained on {sum(facts.sizes.values())} rows of {len(facts.sizes)} fragments, "
             f"{len(self.encoding.columns)} columns, {len(facts.classes)} classes.",
             "",
-            self.fragments().to_string(index=False, float_format=lambda value: f"{value:.3f}"),
+            self._weighed(),
             "",
         ]
         if test is not None:
@@ -180,6 +181,17 @@ class Trained:
                 f"(p = {test.p_value:.2g})."
             )
         return "\n".join([*lines, self._judged()])
+
+    def _weighed(self) -> str:
+        """Return the table of fragments as text."""
+        weights = self.fragment_weights
+        columns = {
+            "fragment": list(self.facts.sizes),
+            "n_rows": [str(n) for n in self.facts.sizes.values()],
+        }
+        if weights is not None:
+            columns["weight"] = [f"{weights[name]:.3f}" for name in self.facts.sizes]
+        return table(columns)
 
     def _judged(self) -> str:
         """Return what is known of how good the model is."""

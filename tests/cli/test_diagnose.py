@@ -35,7 +35,7 @@ def both(data, held=None):
 def run(monkeypatch, capsys, tmp_path):
     """Return a function that runs the command in an empty folder: exit code, output, messages."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "2000")  # so that no sentence is broken
 
     def run_command(*words):
         monkeypatch.setattr(sys, "argv", ["firecv", "diagnose", *words])

@@ -22,7 +22,7 @@ def run(monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("FIRECV_DATA", raising=False)
     monkeypatch.setenv("FIRECV_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "2000")  # so that no sentence is broken
 
     def run_command(*words):
         monkeypatch.setattr(sys, "argv", ["firecv", "federated", "simulate", *words])

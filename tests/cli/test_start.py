@@ -54,6 +54,8 @@ def test_help_loads_none_of_the_commands():
     assert not loaded.intersection(HEAVY)
     assert {name for name in loaded if name.startswith("firecv.")} == {
         "firecv.cli",
+        "firecv.cli.terminal",
+        "firecv.display",
         "firecv.errors",
     }
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from firecv import cli
+from firecv.cli.predict import _field
 from firecv.trained import load_trained
 from tests.trained.small import patients
 
@@ -23,7 +24,7 @@ OWN = ["data.csv", "--target", "ill", "--fragment", "site", "--categorical", "co
 def run(monkeypatch, capsys, tmp_path):
     """Return a function that runs a command in a folder with data: exit code, output, messages."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "2000")  # so that no sentence is broken
     patients().to_csv("data.csv", index=False)
     patients(60, seed=1, shift=0.7).to_csv("val.csv", index=False)
 
@@ -47,7 +48,7 @@ def model(run):
 
 
 def rows(text):
-    return list(csv.reader(io.StringIO(text)))
+    return list(csv.reader(io.StringIO(text, newline="")))
 
 
 def test_training_says_what_was_seen_and_how_good_it_is(run):
@@ -112,6 +113,53 @@ def test_predictions_as_json(run, model):
     assert found["predicted"] == model.predict(table).tolist()
     found = json.loads(run("predict", "model", "val.csv", "--json", "--proba")[1])
     np.testing.assert_array_equal(found["probabilities"], model.predict_proba(table))
+
+
+FORMULAS = [
+    "=1+1",
+    "+a",
+    "-a",
+    "@a",
+    "\ta",
+    "\ra",
+    "\na",
+    "\uff1da",
+    "-",
+    "--1",
+    "'=1",
+    "''-a",
+    "-1-1",
+]
+HARMLESS = ["a", "", "'a", "a=1", "-1", "+1.5", "-.5e-3", "1e5", "0", " =a", "'"]
+
+
+@pytest.mark.parametrize("name", FORMULAS)
+def test_text_that_a_spreadsheet_would_run_has_a_quote_before_it(name):
+    assert rows(_field(name)) == [[f"'{name}"]]
+    assert rows(_field(name, raw=True)) == [[name]]
+
+
+@pytest.mark.parametrize("name", HARMLESS)
+def test_numbers_and_other_text_are_written_as_they_are(name):
+    assert rows(_field(name)) == [[name]]
+
+
+def test_no_two_names_become_one_and_no_cell_is_parted():
+    assert len({_field(name) for name in FORMULAS + HARMLESS}) == len(FORMULAS + HARMLESS)
+    assert _field("a;=1") == '"a;=1"' and _field("a\t=1") == '"a\t=1"'
+
+
+def test_a_class_named_like_a_formula_is_text_in_a_spreadsheet_unless_asked_for(run):
+    frame = patients().replace({"ill": {"yes": "=cmd|' /C calc'!A0", "no": "-1"}})
+    frame.to_csv("odd.csv", index=False)
+    run("train", "odd.csv", *OWN[1:], *QUICK, "--out", "model")
+    header, *lines = rows(run("predict", "model", "odd.csv", "--proba")[1])
+    assert header[1:] == ["p(-1)", "p(=cmd|' /C calc'!A0)"]
+    assert {line[0] for line in lines} <= {"-1", "'=cmd|' /C calc'!A0"}
+    _, *raw = rows(run("predict", "model", "odd.csv", "--raw")[1])
+    found = json.loads(run("predict", "model", "odd.csv", "--json")[1])
+    assert [name for (name,) in raw] == found["predicted"]
+    assert [line[0].removeprefix("'") for line in lines] == found["predicted"]
 
 
 def test_classes_with_commas_and_quotes_survive(run):

@@ -68,8 +68,8 @@ def test_what_is_not_known_is_blank():
     assert gap("balanced_accuracy", -0.01) == "-1.0 points"
     table = summary_table({parse("erm"): {0: 0.5}, parse("fire"): {}}, 1.0)
     assert text_table(table, "accuracy").splitlines()[1:] == [
-        "ERM     none        1      50.0",
-        "FIRE    unlabelled  0",
+        "ERM     none            1      50.0",
+        "FIRE    unlabelled      0",
     ]
 
 

@@ -1,9 +1,10 @@
 """A table for the terminal: with bold and grey if rich is at hand, else plain."""
 
-import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from firecv.display import WIDTH, display_width, terminal_width, visible, wrapped
 from firecv.experiments.render.layout import Layout, Shown, lay_out
 from firecv.experiments.summary import TableSummary
 
@@ -24,27 +25,32 @@ def text(summary: TableSummary, width: int | None = None) -> str:
     width
         How many characters a line may have; any number unless given.
     """
-    layout = lay_out(summary)
-    blocks = [_plain_block(layout, block) for block in _blocks(layout, width)]
-    closing = "\n".join(_closing(layout, f"Bold is written {WINNER}."))
-    return "\n\n".join([layout.title, *blocks, closing]) + "\n"
+    layout = _visible(lay_out(summary))
+    blocks = [_plain_block(layout, block, width) for block in _blocks(layout, width)]
+    title, closing = [layout.title], _closing(layout, f"Bold is written {WINNER}.")
+    if width is not None:
+        title, closing = (
+            [part for line in lines for part in wrapped(line, width)] for lines in (title, closing)
+        )
+    return "\n\n".join(["\n".join(title), *blocks, "\n".join(closing)]) + "\n"
 
 
 def show(summary: TableSummary) -> None:
-    """Print a table to the terminal, in blocks that fit its width.
+    """Print a table in blocks that fit the width of the terminal, or `WIDTH` if there is none.
 
     Parameters
     ----------
     summary
         What the table says.
     """
+    width = terminal_width() or WIDTH
     try:
         from rich.console import Console
     except ImportError:
-        print(text(summary, shutil.get_terminal_size().columns))
+        print(text(summary, width))
         return
-    console = Console(highlight=False, markup=False, emoji=False)
-    layout = lay_out(summary)
+    console = Console(width=width, highlight=False, markup=False, emoji=False)
+    layout = _visible(lay_out(summary))
     console.print(layout.title, style="bold")
     for block in _blocks(layout, console.width - GAP):
         console.print(_rich_block(layout, block))
@@ -54,7 +60,7 @@ def show(summary: TableSummary) -> None:
 
 def _blocks(layout: Layout, width: int | None) -> Iterator[list[int]]:
     """Yield groups of columns that fit the width beside the names of rows, one at the least."""
-    names = max(len(row) for row, _ in layout.rows) if layout.rows else 0
+    names = _names(layout, width)
     block: list[int] = []
     used = names
     for column in range(len(layout.columns)):
@@ -68,9 +74,30 @@ def _blocks(layout: Layout, width: int | None) -> Iterator[list[int]]:
         yield block
 
 
+def _visible(layout: Layout) -> Layout:
+    """Return a layout whose names and remarks cannot steer a terminal."""
+    return replace(
+        layout,
+        title=visible(layout.title),
+        columns=tuple(map(visible, layout.columns)),
+        rows=tuple((visible(row), cells) for row, cells in layout.rows),
+        sentences=tuple(map(visible, layout.sentences)),
+        footnotes=tuple(map(visible, layout.footnotes)),
+    )
+
+
+def _names(layout: Layout, width: int | None) -> int:
+    """Return how wide the names of rows are: what columns leave, a third of the width at least."""
+    longest = max((display_width(row) for row, _ in layout.rows), default=0)
+    if width is None:
+        return longest
+    widest = max((_width(layout, column) for column in range(len(layout.columns))), default=0)
+    return min(longest, max(width - GAP - widest, width // 3))
+
+
 def _width(layout: Layout, column: int) -> int:
     shown = [line for _, cells in layout.rows for line in _lines(cells[column])]
-    return max(map(len, [layout.columns[column], layout.regimes[column], *shown]))
+    return max(map(display_width, [layout.columns[column], layout.regimes[column], *shown]))
 
 
 def _lines(cell: Shown, bold: str = WINNER) -> list[str]:
@@ -80,23 +107,34 @@ def _lines(cell: Shown, bold: str = WINNER) -> list[str]:
     return [first, *filter(None, [cell.paper, cell.effect])]
 
 
-def _plain_block(layout: Layout, block: list[int]) -> str:
-    names = max(len(row) for row, _ in layout.rows)
-    widths = [_width(layout, column) for column in block]
-    heads = [[layout.columns[c] for c in block], [layout.regimes[c] for c in block]]
-    lines = [_plain_line("", texts, names, widths) for texts in heads]
+def _plain_block(layout: Layout, block: list[int], width: int | None) -> str:
+    names, widths = _names(layout, width), [_width(layout, column) for column in block]
+    if width is not None:
+        widths = [min(each, width - GAP - names) for each in widths]
+    heads = [[layout.columns[c], layout.regimes[c]] for c in block]
+    lines = _plain_lines([[""], *heads], [names, *widths])
     lines.append("-" * (names + sum(widths) + GAP * len(widths)))
     for row, cells in layout.rows:
         shown = [_lines(cells[column]) for column in block]
-        for turn in range(max(map(len, shown))):
-            texts = [each[turn] if turn < len(each) else "" for each in shown]
-            lines.append(_plain_line("" if turn else row, texts, names, widths))
+        lines += _plain_lines([[row], *shown], [names, *widths])
     return "\n".join(lines)
 
 
-def _plain_line(name: str, texts: list[str], names: int, widths: list[int]) -> str:
-    padded = [each.ljust(width) for each, width in zip(texts, widths, strict=True)]
-    return (" " * GAP).join([name.ljust(names), *padded]).rstrip()
+def _plain_lines(cells: list[list[str]], widths: list[int]) -> list[str]:
+    """Return cells side by side, each wrapped to its width."""
+    broken = [
+        [part for line in cell for part in wrapped(line, width)]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    found: list[str] = []
+    for turn in range(max(map(len, broken))):
+        texts = [cell[turn] if turn < len(cell) else "" for cell in broken]
+        padded = (
+            text + " " * (width - display_width(text))
+            for text, width in zip(texts, widths, strict=True)
+        )
+        found.append((" " * GAP).join(padded).rstrip())
+    return found
 
 
 def _rich_block(layout: Layout, block: list[int]) -> "RichTable":

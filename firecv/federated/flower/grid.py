@@ -91,7 +91,7 @@ class GridFleet:
     ) -> Iterator[tuple[int, Message | Failure]]:
         """Yield replies in the order of `clients`, those that come too early being held back."""
         asked, early = set(pending.values()), dict[int, Message]()
-        replies = self._nodes.replies(pending)
+        replies, refused = self._nodes.replies(pending), self._nodes.refused()
         for k in clients:
             while k in asked and k not in early and (found := next(replies, None)) is not None:
                 early[found[0]] = found[1]
@@ -101,6 +101,8 @@ class GridFleet:
                 yield k, Failure(f"no answer within {self._nodes.timeout:g} s")
             elif k in nodes:
                 yield k, Failure("the message could not be sent")
+            elif k in refused:
+                yield k, Failure(f"refused: {refused[k]}")
             else:
                 yield k, Failure("its node is not connected")
 

@@ -43,6 +43,12 @@ class Job:
     memory_folder
         Folder for what clients remember, where all run on one machine; otherwise every node is
         started with one of its own. None lets them remember as long as a Flower run lasts.
+    nodes
+        File on the server's machine with the table of nodes; see
+        `firecv.federated.flower.node_table`. A deployment needs it, a simulation does not.
+    trust_nodes
+        Whether a deployment without a table believes every node which client it is and how many
+        samples it has: for trials with one's own processes on one machine.
 
     Examples
     --------
@@ -66,6 +72,8 @@ class Job:
     timeout: float = TIMEOUT
     checkpoint: str | None = None
     memory_folder: str | None = None
+    nodes: str | None = None
+    trust_nodes: bool = False
 
     def __post_init__(self) -> None:
         """Check the numbers that `Plan` does not check."""
@@ -92,6 +100,8 @@ def to_config(job: Job) -> dict[str, Value]:
         "timeout": float(job.timeout),
         "checkpoint": job.checkpoint or "",
         "memory-folder": job.memory_folder or "",
+        "nodes": job.nodes or "",
+        "trust-nodes": job.trust_nodes,
     }
 
 
@@ -109,6 +119,8 @@ def to_job(config: Mapping[str, Value]) -> Job:
         values["screen"] = to_settings(str(config["screen"]), Screen)
     values["checkpoint"] = config.get("checkpoint") or None
     values["memory_folder"] = config.get("memory-folder") or None
+    values["nodes"] = config.get("nodes") or None
+    values["trust_nodes"] = config.get("trust-nodes") is True  # not by a word such as "no"
     for key in ("participation", "timeout"):  # Flower reads 1.0 as a whole number in some places
         if key in values:
             values[key] = float(cast("float", values[key]))

@@ -9,6 +9,7 @@ from flwr.serverapp import Grid, ServerApp
 
 from firecv.federated.flower.grid import GridFleet
 from firecv.federated.flower.job import Job, plan_of, to_job
+from firecv.federated.flower.node_table import node_table_for
 from firecv.federated.flower.nodes import Nodes
 from firecv.federated.flower.outcome import ENDED, write_end
 from firecv.federated.flower.problem import Problem, Settings, load_problem
@@ -38,7 +39,8 @@ def server_app(problem: Problem | None = None) -> ServerApp:
     def main(grid: Grid, context: Context) -> None:  # pyright: ignore[reportUnusedFunction]
         job = to_job(context.run_config)
         chosen = load_problem(job.problem) if problem is None else problem
-        print(serve(Nodes(grid, job.timeout), job, chosen).table().to_string(), flush=True)
+        nodes = Nodes(grid, job.timeout, node_table_for(grid, job))
+        print(serve(nodes, job, chosen).table().to_string(), flush=True)
 
     return app
 

@@ -33,7 +33,10 @@ class Deployment:
             script = ROOT / "examples" / "flower" / "make_certificates.py"
             nodes = str(self.n_clients + 1)  # the last is never registered
             command = [self.commands / "python", script, "--folder", self.keys, "--nodes", nodes]
+            command += ["--max-samples", "100"]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            *nodes, _ = (self.keys / "nodes.toml").read_text().split("[[node]]")[1:]
+            (self.keys / "nodes.toml").write_text("".join(f"[[node]]{node}" for node in nodes))
         command = ["flower-superlink", "--host", LOOPBACK, "--port", str(self.port)]
         if self.is_secure:
             command += ["--ssl-ca-certfile", str(self.keys / "ca.crt"), "--enable-supernode-auth"]
@@ -95,7 +98,9 @@ class Deployment:
         home = self.folder / f"node-{k}-{len(self.homes)}"
         command = ["flower-supernode", "--superlink", f"{LOOPBACK}:{self.port}"]
         command += ["--host", LOOPBACK, "--port", free_port()]
-        config = f"partition-id={k} num-partitions={self.n_clients} {self.configs.get(k, '')}"
+        config = self.configs.get(k, "")
+        if "partition-id" not in config:
+            config = f"partition-id={k} num-partitions={self.n_clients} {config}"
         command += ["--node-config", config]
         if self.is_secure:
             command += ["--root-certificates", self.keys / "ca.crt"]

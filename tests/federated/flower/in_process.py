@@ -9,6 +9,7 @@ from flwr.common.serde import (
     recorddict_from_proto,
     recorddict_to_proto,
 )
+from flwr.proto.node_pb2 import NodeInfo
 from flwr.supercore.task_identity import TaskIdentity
 
 TaskIdentity.run_id, TaskIdentity.task_id, TaskIdentity.node_id = 1, 1, 1
@@ -23,19 +24,22 @@ class InProcessGrid:
         The bytes of every message to a client, with the client's number.
     broken
         Turns a client's reply into something else: called with client, message and reply.
+    keys
+        The public key of each node.
     """
 
     def __init__(self, app, run_config, n_clients):
         self.app, self.run_config, self.n_clients = app, dict(run_config), n_clients
-        self.contexts, self.numbers = {}, itertools.count(1)
+        self.contexts, self.keys, self.numbers = {}, {}, itertools.count(1)
         self.replies, self.sent, self.asked = {}, [], []
         self.broken = lambda client, message, reply: reply
         for k in range(n_clients):
             self.join(k)
 
-    def join(self, k, **node_config):
+    def join(self, k, key=None, **node_config):
         """Return the number of a new node for client `k`."""
         node = 1000 - 37 * next(self.numbers)
+        self.keys[node] = f"key {k}".encode() if key is None else key
         place = {"partition-id": k, "num-partitions": self.n_clients, **node_config}
         self.contexts[node] = Context(1, node, place, RecordDict(), dict(self.run_config))
         return node
@@ -48,6 +52,9 @@ class InProcessGrid:
 
     def get_node_ids(self):
         return list(self.contexts)
+
+    def get_nodes(self):
+        return [NodeInfo(node_id=n, public_key=self.keys[n]) for n in self.contexts]
 
     def push_messages(self, messages):
         return [self._push(message) for message in messages]

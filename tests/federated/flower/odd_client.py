@@ -1,4 +1,4 @@
-"""The ClientApp of tests: as ours, but a node that is told to sends garbage."""
+"""The ClientApp of tests: as ours, but a node that is told to sends garbage, or lies."""
 
 import torch
 from flwr.app import ArrayRecord
@@ -12,7 +12,10 @@ app = ClientApp()
 
 @app.query()
 def query(message, context):
-    return ours(message, context)
+    reply = ours(message, context)
+    if "claims" in context.node_config:
+        reply.content["client"]["n-samples"] = int(context.node_config["claims"])
+    return reply
 
 
 @app.train()

@@ -1,6 +1,7 @@
 """A SuperLink and SuperNodes, each a process of its own, on the loopback address."""
 
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -18,7 +19,7 @@ LIMIT = 550.0
 UNTESTED = {"untested": True}  # every message starts a process, so none is spent on scores
 
 
-def job_for(folder, name, n_rounds=3, timeout=120.0):
+def job_for(folder, name, n_rounds=3, timeout=120.0, nodes=None):
     return Job(
         CASES[name],
         n_rounds,
@@ -26,6 +27,15 @@ def job_for(folder, name, n_rounds=3, timeout=120.0):
         UNTESTED,
         timeout=timeout,
         checkpoint=str(folder / "checkpoint"),
+        nodes=None if nodes is None else str(nodes),
+        trust_nodes=nodes is None,
+    )
+
+
+def lie(app):
+    """Let the nodes of an app lie if their configuration says so."""
+    (app / "firecv_run" / "client_app.py").write_text(
+        "from tests.federated.flower.odd_client import app\n\n__all__ = ['app']\n"
     )
 
 
@@ -55,7 +65,7 @@ def test_three_rounds_in_the_clear_are_those_of_the_embedded_engine(tmp_path):
 
 
 def test_three_rounds_over_tls_with_known_nodes_and_a_stranger_is_refused(tmp_path):
-    job = job_for(tmp_path, "scaffold")
+    job = job_for(tmp_path, "scaffold", nodes=table_of(tmp_path))
     write_app(tmp_path / "app", job)
     with Deployment(tmp_path / "processes", 2, is_secure=True) as deployment:
         stranger = deployment.start_node(1, key=2)
@@ -68,12 +78,46 @@ def test_three_rounds_over_tls_with_known_nodes_and_a_stranger_is_refused(tmp_pa
     check(tmp_path / "checkpoint", "scaffold", 2, said)
 
 
+LIES = {
+    "claims 10^12 samples": ('claims="1000000000000"', "it claims 1000000000000 samples"),
+    "claims another's place": ("partition-id=0 num-partitions=1", "it claims to be partition 0"),
+}
+
+
+@pytest.mark.parametrize(("config", "why"), LIES.values(), ids=LIES)
+def test_one_node_of_three_that_lies_about_itself_costs_its_answers_only(config, why, tmp_path):
+    job = job_for(tmp_path, "fedavg", nodes=table_of(tmp_path))
+    write_app(tmp_path / "app", job)
+    lie(tmp_path / "app")
+    with Deployment(tmp_path / "processes", 3, is_secure=True, configs={2: config}) as deployment:
+        said = deployment.run(tmp_path / "app", LIMIT)
+    assert (tmp_path / "checkpoint" / ENDED).exists(), said[-3000:]
+    found = read_history(tmp_path / "checkpoint", job.algorithm)
+    assert found.state.round == 3 and "takes no part" in said
+    for record in found.records[1:]:
+        assert record.clients == (0, 1) and why in record.failures[2]
+    honest = toy.embedded(CASES["fedavg"], 2, 3)
+    assert far(found.state.server["weights"], honest.server["weights"]) < 1e-5
+
+
+def test_a_deployment_without_a_table_is_refused(tmp_path):
+    job = replace(job_for(tmp_path, "fedavg"), trust_nodes=False)
+    write_app(tmp_path / "app", job)
+    with Deployment(tmp_path / "processes", 1) as deployment:
+        said = deployment.run(tmp_path / "app", LIMIT)
+    assert "nothing says which node is which client" in said
+    assert not (tmp_path / "checkpoint").exists()
+
+
+def table_of(folder):
+    """Return the table that a secure deployment in this folder writes."""
+    return folder / "processes" / "certificates" / "nodes.toml"
+
+
 def test_clients_that_die_refuse_or_send_garbage_do_not_end_the_run(tmp_path):
     job = job_for(tmp_path, "fedavg", n_rounds=3, timeout=60.0)
     write_app(tmp_path / "app", job)
-    (tmp_path / "app" / "firecv_run" / "client_app.py").write_text(
-        "from tests.federated.flower.odd_client import app\n\n__all__ = ['app']\n"
-    )
+    lie(tmp_path / "app")
     configs = {1: 'sends="garbage"', 3: "policy.lowest-noise=2.0"}
     with Deployment(tmp_path / "processes", 4, configs=configs) as deployment:
         running = deployment.begin(tmp_path / "app")

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from firecv.federated.flower.job import plan_of, to_job
+from firecv.federated.flower.node_table import Place, read_node_table
 from firecv.federated.flower.superlink import found_executables
 from firecv.federated.run import run
 from tests.federated.flower.root import ROOT
@@ -76,9 +77,11 @@ def test_the_readme_names_options_that_exist(command):
 def test_certificates_are_made_once_and_their_keys_are_secret(tmp_path):
     command = [str(found_executables() / "python"), str(FOLDER / "make_certificates.py")]
     command += ["--folder", str(tmp_path), "--host", "127.0.0.1", "--host", "a.example"]
+    command += ["--max-samples", "500"]
     subprocess.run(command, check=True, capture_output=True)
     for name in ("ca.key", "server.key", "node-0", "node-1"):
         assert (tmp_path / name).stat().st_mode & 0o077 == 0
+    assert list(read_node_table(tmp_path / "nodes.toml").values()) == [Place(0, 500), Place(1, 500)]
     verify = ["openssl", "verify", "-CAfile", "ca.crt", "-verify_ip", "127.0.0.1", "server.crt"]
     try:
         done = subprocess.run(verify, cwd=tmp_path, capture_output=True, text=True)

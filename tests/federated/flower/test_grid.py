@@ -13,6 +13,7 @@ from firecv.federated.engine import sample
 from firecv.federated.flower.client import client_app
 from firecv.federated.flower.grid import GridFleet
 from firecv.federated.flower.job import Job, to_config
+from firecv.federated.flower.node_table import Place
 from firecv.federated.flower.nodes import Nodes
 from firecv.federated.noise import add_noise
 from firecv.federated.privacy import Private
@@ -275,3 +276,28 @@ def test_the_cohort_is_that_of_the_embedded_engine():
     list(rounds(plan, there, 3))
     trained = [k for k, kind in grid.asked if kind == "train"]
     assert trained == [k for number in (1, 2, 3) for k in sample(plan, N, number)]
+
+
+@pytest.mark.parametrize("name", ["fedavg", "fire"])
+def test_a_client_that_claims_too_many_samples_weighs_nothing_and_is_counted(name):
+    algorithm = CASES[name]
+    grid = grid_for(algorithm)
+
+    def broken(client, message, reply):
+        if client == 3 and message.metadata.message_type == "query":
+            reply.content["client"]["n-samples"] = 10**12
+        return reply
+
+    grid.broken = broken
+    table = {f"key {k}".encode(): Place(k, 100) for k in range(N)}
+    with pytest.warns(UserWarning, match="it claims 1000000000000 samples"):
+        fleet = GridFleet(Nodes(grid, 5.0, table), algorithm, seed=0)
+    plan = plan_for(algorithm)
+    clients = [toy.load_client(k, N, {}) for k in range(3)]
+    honest = LocalFleet(algorithm, plan.task, clients, seed=0)
+    for a, b in zip(rounds(plan, fleet, 2), rounds(plan, honest, 2), strict=True):
+        assert a.clients == b.clients == (0, 1, 2)
+        assert a.failures[3].startswith("refused: it claims 1000000000000 samples")
+        for key, value in a.state.server["weights"].items():
+            torch.testing.assert_close(value, b.state.server["weights"][key])
+    assert 3 not in fleet.tested and not [k for k, kind in grid.asked if k == 3 and kind == "train"]

@@ -23,6 +23,8 @@ FULL = Job(
     timeout=12.5,
     checkpoint="/a/földer 🔥",
     memory_folder="/another",
+    nodes="/tables/nodes.toml",
+    trust_nodes=True,
 )
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from firecv.errors import FederatedError
+from firecv.errors import DataError, FederatedError, FirecvNotice
 from firecv.federated.algorithms import FedFishr, PersonalizedFedAvg
 from firecv.federated.flower.client import client_app
 from firecv.federated.flower.job import Job, plan_of, to_config
@@ -128,8 +128,20 @@ def test_sets_of_the_problem_are_judged_on(tmp_path, monkeypatch):
 def test_the_app_runs_what_its_configuration_says(tmp_path, capsys):
     from flwr.app import Context, RecordDict
 
-    job = job_for("fedavg", tmp_path)
+    job = job_for("fedavg", tmp_path, trust_nodes=True)
     grid = grid_for(job)
-    server_app()(grid, Context(1, 0, {}, RecordDict(), to_config(job)))
+    with pytest.warns(FirecvNotice, match="TRUST-NODES IS ON"):
+        server_app()(grid, Context(1, 0, {}, RecordDict(), to_config(job)))
     assert same(read_history(tmp_path, job.algorithm).weights, embedded(job).weights)
     assert "n_heard" in capsys.readouterr().out
+
+
+def test_a_deployment_without_a_table_of_nodes_sends_nothing_and_says_what_to_write(tmp_path):
+    from flwr.app import Context, RecordDict
+
+    job = job_for("fedavg", tmp_path)
+    grid = grid_for(job)
+    for config in (to_config(job), to_config(job) | {"trust-nodes": "false"}):
+        with pytest.raises(DataError, match=r"write a node table .* trust-nodes = true"):
+            server_app()(grid, Context(1, 0, {}, RecordDict(), config))
+    assert not grid.asked and not list(tmp_path.iterdir())
