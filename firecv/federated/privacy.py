@@ -33,6 +33,7 @@ from firecv import tree
 from firecv.errors import DataError, ModelError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
+from firecv.federated.schema import Schema
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
@@ -240,6 +241,9 @@ class _PrivateWeigher:
             found = self.private.noised("classes", shares, draws)
             sent["classes"] = shares if found is shares else _summing_to_one(found)
         return sent
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        return self.own.schema(task, server, holder)
 
     def decide(
         self,

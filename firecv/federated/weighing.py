@@ -12,6 +12,7 @@ then train with a loss that leaves out how often each class comes up in their ow
 and points the same way (`firecv.fire.explained`).
 """
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
@@ -20,15 +21,26 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from firecv.errors import DataError
+from firecv.errors import DataError, FirecvNotice
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
+from firecv.federated.schema import (
+    ROUNDING,
+    Check,
+    Schema,
+    class_shares_of,
+    like,
+    n_classes_of,
+    number,
+    sketch_of,
+)
 from firecv.federated.uploads import Upload
 from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_spread import class_shares, pooled_if_apart
 from firecv.fire.distance import Halved
 from firecv.fire.explained import explained
 from firecv.fire.fragment_weights import RULES, Rule
+from firecv.fire.shares import capped, proportions
 from firecv.fire.summaries import AT_MOST, Matrix, Vector
 from firecv.fire.validation import Validation
 from firecv.fire.weigh import (
@@ -54,6 +66,8 @@ ASKED: Final = "asked"
 """What is sent beside the server's state where reports are asked for: how many clients are."""
 IN_ALL: Final = 1024
 LEAST: Final = 8
+CAP: Final = 3.0
+""""""
 Layers = Literal["all", "first", "last"]
 
 
@@ -73,6 +87,10 @@ class Weigher(Protocol):
         self, task: Task, server: Bundle, client: Client, rng: torch.Generator
     ) -> Bundle:
         """Return what a client says about its data, at the weights sent out."""
+        ...
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a report holds."""
         ...
 
     def decide(
@@ -99,11 +117,14 @@ class Weighed(NamedTuple):
         The shift test of V against those clients; None if there was none.
     classes
         As of `Cohort`.
+    failed
+        Why clients could not be weighed, so that they count by n/N; None if they could.
     """
 
     weights: Vector
     test: ShiftTest | None
     classes: tuple[float, ...] | None = None
+    failed: str | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +150,9 @@ class Weighing:
         Numbers of the sketch per layer.
     layers
         Which layers are sketched: all, or the first or the last one alone.
+    cap
+        The largest weight of a client, as a multiple of its share n/N; None leaves weights as the
+        rule finds them.
     """
 
     rule: Rule = "information"
@@ -138,6 +162,7 @@ class Weighing:
     at_most: int = 512
     n_numbers: int = 16
     layers: Layers = "all"
+    cap: float | None = CAP
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -150,6 +175,8 @@ class Weighing:
             )
         if self.layers not in get_args(Layers):
             raise DataError(f"layers={self.layers!r} is unknown; expected {get_args(Layers)}")
+        if self.cap is not None and not self.cap >= 1:
+            raise DataError(f"cap is a multiple of n/N from 1 on, or None, got {self.cap}")
 
     @property
     def needs(self) -> Regime:
@@ -198,6 +225,20 @@ class Weighing:
             if self.rule == "information" and self.guarded:
                 report |= report_classes(task, client)
         return report
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a report holds: as many numbers as the server's own sketch of V."""
+        assert holder.x is not None
+        weights = tree_of(server, "weights")
+        with holding(task, weights), eval_mode(task.model):
+            rows = self._sketched(task, holder.x[:1], derive(SKETCH_SEED, "schema"))
+        found: dict[str, Check] = {"sketch": sketch_of(rows.shape[1])}
+        if self.rule == "distance":
+            fisher = like(task.keep_trainable(weights), least=0.0)
+            found |= {"fisher": fisher, "halves": number(least=0.0, most=1 + ROUNDING)}
+        if self.rule == "information" and self.guarded:
+            found |= {"classes": class_shares_of(n_classes_of(task, server, holder))}
+        return found
 
     def decide(
         self,
@@ -256,6 +297,8 @@ class Weighing:
 
             is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
             weights = guarded(test, sizes, decide) if is_guarded else decide()
+        if self.cap is not None:
+            weights = capped(weights, proportions(sizes), self.cap)
         return Weighed(weights, test, classes)
 
     def _classes(self, reports: Sequence[Bundle], sizes: Sequence[int]) -> tuple[float, ...] | None:
@@ -279,6 +322,46 @@ class Weighing:
 def weighing_of(algorithm: Algorithm) -> Weigher | None:
     """Return how an algorithm weighs clients; None if it does not."""
     return getattr(algorithm, "weighing", None)
+
+
+def decided(
+    weigher: Weigher,
+    task: Task,
+    server: Bundle,
+    reports: Mapping[int, Bundle],
+    uploads: Sequence[Upload],
+    cohort: Cohort,
+    holder: Validation,
+    sizes: Sequence[int],
+) -> Weighed:
+    """Return what a weigher decides, or n/N and why if it cannot.
+
+    Reports are sound one by one when they come here; what they do together to a rule's numerics
+    must not end a run.
+
+    Parameters
+    ----------
+    weigher
+        What decides.
+    task, server, reports, uploads, cohort, holder
+        As for `Weigher.decide`.
+    sizes
+        Samples of every client there is.
+    """
+    try:
+        found = weigher.decide(task, server, reports, uploads, cohort, holder)
+        weights, why = np.asarray(found.weights, np.float64), None
+        if weights.shape != (len(reports),) or not np.isfinite(weights).all():
+            why = f"weights of shape {weights.shape} for {len(reports)} clients, or not finite"
+        elif (weights < 0).any() or not abs(weights.sum() - 1) <= ROUNDING:
+            why = f"weights from {weights.min():g} on that sum to {weights.sum():g}"
+    except Exception as error:
+        found, why = None, f"{type(error).__name__}: {error}"
+    if found is not None and why is None:
+        return found
+    text = f"round {cohort.round}: clients could not be weighed and count by n/N: {why}"
+    warnings.warn(FirecvNotice(text), stacklevel=2)
+    return Weighed(proportions([sizes[k] for k in sorted(reports)]), None, failed=why)
 
 
 def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: Vector) -> Vector:

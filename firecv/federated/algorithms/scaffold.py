@@ -21,6 +21,7 @@ from torch import Tensor
 from firecv import tree
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
+from firecv.federated.schema import Schema, like
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
@@ -51,6 +52,10 @@ class SCAFFOLD:
         """Return the model's weights and a control variate of zero."""
         control = tree.zeros_like(task.parameters())
         return {"weights": task.weights(), "control": control, "generation": 0.0}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: the change of its control variate."""
+        return {"control": like(tree_of(server, "control"))}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
