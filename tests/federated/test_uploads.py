@@ -62,7 +62,7 @@ def test_the_median_is_that_of_values_repeated_by_weight(cohort):
 def test_the_trimmed_mean_leaves_a_share_of_the_weight_out_at_either_end(cohort):
     weights, rows = cohort
     trees, numbers, _ = Uploads(answers(weights, rows), "trimmed").mean()
-    values = repeated(weights, rows, times=10)
+    values = repeated(weights, rows, times=4)
     n_left_out = round(TRIMMED_RATE * len(values))
     expected = values[n_left_out : len(values) - n_left_out].mean(0)
     assert np.allclose(trees["weights"]["a"], expected, rtol=0, atol=1e-10)

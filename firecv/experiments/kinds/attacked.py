@@ -21,7 +21,7 @@ class Attacked:
     Attributes
     ----------
     federation
-        The algorithm and its world; its test set alone is scored.
+        The algorithm and its world.
     rule
         How the server combines answers.
     attack
@@ -38,13 +38,11 @@ class Attacked:
     kind: ClassVar[str] = "attacked"
 
     def __post_init__(self) -> None:
-        """Check that some clients are honest and the test set is one of its own."""
+        """Check that some clients are honest."""
         if not 0 <= self.n_liars < self.federation.n_clients:
             raise DataError(
                 f"{self.n_liars} of {self.federation.n_clients} clients lie; expected fewer"
             )
-        if self.federation.protocol != "clean":
-            raise DataError("attacks are scored on a test set of their own: protocol is 'clean'")
 
     @property
     def recipe(self) -> int:
@@ -105,7 +103,8 @@ class Attacked:
         plan = Plan(chosen, task, holder, seed, asked.participation, rule=self.rule)
         done = list(rounds(plan, fleet, asked.n_rounds))
         weights = judged(chosen, done[-1].state.server)
-        accuracy = score(task, weights, made.test).accuracy
+        test = made.validation if asked.protocol == "paper" else made.test
+        accuracy = score(task, weights, test).accuracy
         return {"seed": seed, "accuracy": accuracy, **_totals(done, liars)}
 
 

@@ -75,9 +75,9 @@ FAULTS = {
     "has no rows": trees(lambda v: v.flatten()[:0], "none"),
     "is a number or a tree": lambda part: 1.0 if isinstance(part, dict) else {"a": torch.ones(1)},
     "is text": lambda part: "text",
-    "has an array too many": lambda part: {**part, "?": torch.ones(2)}
-    if isinstance(part, dict)
-    else None,
+    "has an array too many": lambda part: (
+        {**part, "?": torch.ones(2)} if isinstance(part, dict) else None
+    ),
     "has a covariance that is none": no_covariance,
 }
 WHOLE = {
