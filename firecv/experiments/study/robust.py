@@ -6,8 +6,8 @@ from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.spec import Cell, ProtocolName, Table
 
 N_SEEDS = 5
-N_ROUNDS = 8
-CAP = 3.0
+N_ROUNDS = 6
+CAP = 2.0
 """That of `firecv.federated.weighing`, named here since that loads torch."""
 METHODS = {
     "FedAvg": FederatedMethod(),
@@ -19,13 +19,13 @@ ATTACKS = ("sign flip", "scaled update", "permuted head")
 REPORTS = ("false sketch", "false classes")
 """What liars do to their reports, which FedAvg does not ask for."""
 NOTES = (
-    "Fashion-MNIST, world iid: ten clients with 400 images each, perceptron 784-128-64-10, 8 "
+    "Fashion-MNIST, world iid: ten clients with 400 images each, perceptron 784-128-64-10, 6 "
     "rounds of 3 local epochs of SGD at rate 0.05 with momentum 0.9; V has 200 images, the test "
     "set 2,000. A seed draws which clients lie; they lie in every round.",
     "Sign flip: the update times -1. Scaled update: times 10. Permuted head: every class's output "
     "moved to the next class. False sketch: a permuted head, and the mean of the sketch times 10. "
     "False classes: a permuted head, and all samples said to be of one class.",
-    "FIRE: the rule information, weights at most 3 times n/N; under median and trimmed the weights "
+    "FIRE: the rule information, weights at most twice n/N; under median and trimmed the weights "
     "are n/N, and what is left of FIRE is the loss corrected for classes.",
     "The median and the trimmed mean, which leaves a quarter out at either end, are taken entry by "
     "entry. Five seeds are not tested.",
