@@ -1,6 +1,6 @@
 """What a run with an honest majority is promised, on a small world and in the stored table."""
 
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,7 +27,7 @@ def test_what_is_named_here_is_what_there_is():
     assert CAP == weighing.CAP and {"mean", *ROBUST} == set(RULES)
 
 
-@lru_cache(maxsize=None)
+@cache
 def accuracy(name, rule, attack, n_liars):
     method = METHODS[name]
     learned = FederatedMethod("fedavg", method.regime, weigh=method.weigh, cap=method.cap, rate=0.1)
