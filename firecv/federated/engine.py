@@ -12,6 +12,7 @@ import numpy as np
 from firecv.errors import DataError, FederatedError
 from firecv.federated.bundles import Bundle, n_bytes, tree_of
 from firecv.federated.contract import Algorithm, Cohort
+from firecv.federated.decision import decided
 from firecv.federated.fleet import REPORT, Failure, Fleet, Phase, parted
 from firecv.federated.gate import Gate
 from firecv.federated.schema import Check, Schema, schema_of
@@ -24,7 +25,7 @@ from firecv.federated.secure.checks import (
 )
 from firecv.federated.secure.settings import Secure
 from firecv.federated.uploads import Rule, Upload, Uploads
-from firecv.federated.weighing import ASKED, Weighed, decided, standing, weighing_of
+from firecv.federated.weighing import ASKED, Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.seeding import derive

@@ -12,7 +12,6 @@ then train with a loss that leaves out how often each class comes up in their ow
 and points the same way (`firecv.fire.explained`).
 """
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
@@ -21,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from firecv.errors import DataError, FirecvNotice
+from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.schema import (
@@ -324,46 +323,6 @@ class Weighing:
 def weighing_of(algorithm: Algorithm) -> Weigher | None:
     """Return how an algorithm weighs clients; None if it does not."""
     return getattr(algorithm, "weighing", None)
-
-
-def decided(
-    weigher: Weigher,
-    task: Task,
-    server: Bundle,
-    reports: Mapping[int, Bundle],
-    uploads: Sequence[Upload],
-    cohort: Cohort,
-    holder: Validation,
-    sizes: Sequence[int],
-) -> Weighed:
-    """Return what a weigher decides, or n/N and why if it cannot.
-
-    Reports are sound one by one when they come here; what they do together to a rule's numerics
-    must not end a run.
-
-    Parameters
-    ----------
-    weigher
-        What decides.
-    task, server, reports, uploads, cohort, holder
-        As for `Weigher.decide`.
-    sizes
-        Samples of every client there is.
-    """
-    try:
-        found = weigher.decide(task, server, reports, uploads, cohort, holder)
-        weights, why = np.asarray(found.weights, np.float64), None
-        if weights.shape != (len(reports),) or not np.isfinite(weights).all():
-            why = f"weights of shape {weights.shape} for {len(reports)} clients, or not finite"
-        elif (weights < 0).any() or not abs(weights.sum() - 1) <= ROUNDING:
-            why = f"weights from {weights.min():g} on that sum to {weights.sum():g}"
-    except Exception as error:
-        found, why = None, f"{type(error).__name__}: {error}"
-    if found is not None and why is None:
-        return found
-    text = f"round {cohort.round}: clients could not be weighed and count by n/N: {why}"
-    warnings.warn(FirecvNotice(text), stacklevel=2)
-    return Weighed(proportions([sizes[k] for k in sorted(reports)]), None, failed=why)
 
 
 def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: Vector) -> Vector:
