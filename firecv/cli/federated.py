@@ -139,6 +139,8 @@ def _as_text(found: api.Simulated) -> str:
     lines: list[str] = []
     if failed:
         lines.append(f"Rounds that went without a client: {', '.join(failed)}.")
+    if n_unweighed := sum(record.unweighed is not None for record in found.history.records):
+        lines.append(f"Rounds whose clients could not be weighed and count by n/N: {n_unweighed}.")
     if found.aim is not None:
         lines.append(found.aim)
     said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())

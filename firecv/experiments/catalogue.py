@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, weigh
+from firecv.experiments.study import forms, robust, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -37,6 +37,7 @@ TABLES: dict[str, Declared] = {
     "weigh-algorithms": weigh.algorithms_table,
     "weigh-rounds": weigh.rounds_table,
     "weigh-weights": weigh.weights_table,
+    "robust": robust.table,
 }
 """How each table is declared."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")

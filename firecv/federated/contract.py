@@ -109,7 +109,8 @@ class Cohort:
     clients
         Those asked, in the order of their numbers.
     weights
-        The share of every client there is; they sum to one. n_k / N, unless clients are weighed.
+        The share of every client there is; they sum to one. n_k / N, unless clients are weighed
+        and answers averaged: robust rules count by n_k / N.
     before
         The shares before this round, if it has changed them; those of clients that were not heard
         have all changed by one factor. None while shares stay as they are.
@@ -141,7 +142,7 @@ class Cohort:
         return found / found.sum()
 
 
-OPTIONAL = ("judged", "personal", "sees", "sends")
+OPTIONAL = ("judged", "personal", "schema", "sees", "sends")
 """What an algorithm may have beside the contract; one that wraps another passes these on."""
 
 
@@ -151,8 +152,10 @@ class Algorithm(Protocol):
     An algorithm may also have ``sends(server, client) -> Bundle`` if less than the whole server
     state goes out, ``judged(server) -> Tree`` if the model to judge is not the one that goes out,
     ``personal(task, server, memory, client, rng) -> Tree`` if a client is to be judged by weights
-    of its own, ``weighing``, which sets the shares of clients, and ``sees(holder) -> Regime``, what
-    it sees of V.
+    of its own, ``weighing``, which sets the shares of clients, ``sees(holder) -> Regime``, what it
+    sees of V, and ``schema(task, server, holder) -> Schema`` if clients send more than their
+    weights: what an answer holds beside them (`firecv.federated.schema`). What is not stated there
+    is refused.
 
     Attributes
     ----------

@@ -16,6 +16,7 @@ from torch.nn import functional
 
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Client, Cohort
+from firecv.federated.schema import Schema, class_shares_of, n_classes_of, size, sketch_of
 from firecv.federated.uploads import Upload
 from firecv.federated.weighing import Weighed, report_classes, told_classes
 from firecv.fire.batch_norm import DifferentiableBatchNorm
@@ -68,6 +69,10 @@ class MatchedMeans:
         x = client.data[0]
         rows = self._rows(task, server, x[torch.randperm(len(x), generator=rng)[:AT_MOST]])
         return {"sketch": SketchSummary.of_rows(rows, len(x)).to_tree()}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a report holds."""
+        return {"sketch": sketch_of(NUMBERS)}
 
     def decide(
         self,
@@ -127,6 +132,10 @@ class LabelledLoss:
         """Return the client's size, all that is needed beside its model."""
         return {"size": float(len(client))}
 
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a report holds."""
+        return {"size": size}
+
     def decide(
         self,
         task: Task,
@@ -178,6 +187,10 @@ class ClassesAlone:
     ) -> Bundle:
         """Return the client's size and the share of each class."""
         return {"size": float(len(client)), **report_classes(task, client)}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a report holds."""
+        return {"size": size, "classes": class_shares_of(n_classes_of(task, server, holder))}
 
     def decide(
         self,

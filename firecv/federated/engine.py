@@ -5,20 +5,26 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import Final
 
 import numpy as np
 
 from firecv.errors import DataError, FederatedError
 from firecv.federated.bundles import Bundle, n_bytes, tree_of
 from firecv.federated.contract import Algorithm, Cohort
-from firecv.federated.fleet import Failure, Fleet, Phase, parted
+from firecv.federated.decision import decided
+from firecv.federated.fleet import REPORT, Failure, Fleet, Phase, parted
 from firecv.federated.gate import Gate
-from firecv.federated.screening import Screen, is_bundle, norm
+from firecv.federated.schema import Schema, schema_of
+from firecv.federated.screening import CPU, Screen, is_bundle, norm
 from firecv.federated.uploads import Rule, Upload, Uploads
 from firecv.federated.weighing import ASKED, Weighed, standing, weighing_of
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.seeding import derive
+
+LONGEST_REASON: Final = 300
+"""Characters of why an answer is refused: names in it come from anybody."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +46,9 @@ class Plan:
     min_clients
         Below so many answers a round is void: the server stays as it is.
     rule
-        How answers are combined.
+        How answers are combined. Under "median" and "trimmed" every client counts by n/N, whatever
+        it is weighed: the weight of a client follows from what it sends, and one that lies could
+        win a majority.
     screen
         Which answers are refused.
     """
@@ -201,6 +209,8 @@ class _Exchange:
         self.heard: list[int] = []
         self.reports: dict[int, Bundle] = {}
         self.bytes_up = self.bytes_down = 0
+        weights = tree_of(state.server, "weights").values()
+        self.devices = {CPU, *(value.device for value in weights)}
         self.gate = Gate(plan.screen, state.server, state.typical, fleet.sizes, self.refuse)
 
     @property
@@ -210,11 +220,22 @@ class _Exchange:
 
     def uploads(self, phase: Phase, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
         """Yield the answers that pass the screen; reports are kept apart."""
-        for k, answer in self.gate.passed(self.answers(phase, clients, self.broadcast)):
+        answers = self.answers(phase, clients, self.broadcast)
+        for k, answer in self.gate.passed(answers, self.schema(phase)):
             self.heard.append(k)
             if phase == "report":
                 self.reports[k], answer = parted(answer)
             yield Upload(k, cohort.weights[k], answer)
+
+    def schema(self, phase: Phase) -> Schema:
+        """Return what an answer holds beside the client's weights."""
+        task, server, holder = self.plan.task, self.state.server, self.plan.holder
+        weigher = weighing_of(self.plan.algorithm)
+        if phase != "report" or weigher is None:
+            return schema_of(self.plan.algorithm, task, server, holder)
+        update = schema_of(self.plan.algorithm, task, {**server, ASKED: 1.0}, holder)
+        report = weigher.schema(task, server, holder)
+        return {**update, **{REPORT + name: check for name, check in report.items()}}
 
     def answers(
         self, phase: Phase, clients: Sequence[int], payload: Callable[[int], Bundle]
@@ -235,8 +256,8 @@ class _Exchange:
             missing.remove(k)
             if isinstance(answer, Failure):
                 self.failures[k] = answer.reason
-            elif not is_bundle(answer):
-                self.refuse(k, "it is not made of named arrays and numbers")
+            elif not is_bundle(answer, self.devices):
+                self.refuse(k, "it is not made of named arrays, dense and with values, and numbers")
             else:
                 self.bytes_up += n_bytes(answer)
                 yield k, answer
@@ -260,7 +281,7 @@ class _Exchange:
 
     def refuse(self, client: int, why: str) -> None:
         """Note that a client's answer does not count."""
-        self.failures[client] = f"refused: {why}"
+        self.failures[client] = f"refused: {why[:LONGEST_REASON]}"
 
 
 _Gathered = tuple[Uploads | None, Cohort, Weighed | None]
@@ -274,8 +295,9 @@ def _gathered(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
         uploads = list(exchange.uploads("report", cohort.clients, cohort))
         if len(uploads) >= plan.min_clients:
             server, reports = exchange.state.server, exchange.reports
-            weighed = weighing.decide(plan.task, server, reports, uploads, cohort, plan.holder)
-            cohort = _weighed_anew(cohort, exchange.fleet, exchange.heard, weighed)
+            sizes, holder = exchange.fleet.sizes, plan.holder
+            weighed = decided(weighing, plan.task, server, reports, uploads, cohort, holder, sizes)
+            cohort = _weighed_anew(plan, cohort, sizes, exchange.heard, weighed)
         answers = iter([u._replace(weight=cohort.weights[u.client]) for u in uploads])
     else:
         answers = exchange.uploads("train", cohort.clients, cohort)
@@ -284,9 +306,14 @@ def _gathered(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
     return found, cohort, weighed
 
 
-def _weighed_anew(cohort: Cohort, fleet: Fleet, heard: Sequence[int], weighed: Weighed) -> Cohort:
-    weights = standing(cohort, fleet.sizes, heard, weighed.weights)
+def _weighed_anew(
+    plan: Plan, cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], weighed: Weighed
+) -> Cohort:
+    """Return the cohort with new weights; under robust rules these stay at n/N."""
     cohort = replace(cohort, classes=weighed.classes)
+    if plan.rule != "mean":
+        return cohort
+    weights = standing(cohort, sizes, heard, weighed.weights)
     if np.allclose(weights, cohort.weights, rtol=0, atol=1e-12):
         return cohort
     return replace(cohort, weights=tuple(map(float, weights)), before=cohort.weights)

@@ -22,6 +22,7 @@ from typing import Final
 from firecv import tree
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import Cohort
+from firecv.federated.schema import Schema, like
 from firecv.federated.uploads import Average, Upload, Uploads
 from firecv.federated.weighing import ASKED
 from firecv.tree import Tree
@@ -50,6 +51,19 @@ def with_held(upload: Bundle, server: Bundle, held: Tree) -> Bundle:
     (['loss'], ['loss', 'held'])
     """
     return {**upload, HELD: held} if ASKED in server else upload
+
+
+def held_schema(server: Bundle, held: Tree) -> Schema:
+    """Return what the screen expects of `with_held`, given the mean of what clients hold.
+
+    Parameters
+    ----------
+    server
+        What the server sent.
+    held
+        Shaped as what a client holds.
+    """
+    return {HELD: like(held)} if ASKED in server else {}
 
 
 def mean_held(

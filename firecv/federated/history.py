@@ -35,6 +35,9 @@ class Record:
         The share of every client.
     statistic, p_value
         Of the shift test, in rounds with one.
+    unweighed
+        Why clients could not be weighed, so that they count by n/N; None if they could, or were not
+        to be.
     scores
         Accuracy and loss on every set, such as "test_accuracy"; empty in rounds without evaluation.
     client_scores
@@ -52,6 +55,7 @@ class Record:
     weights: tuple[float, ...] = ()
     statistic: float | None = None
     p_value: float | None = None
+    unweighed: str | None = None
     scores: Scores = field(default_factory=dict[str, float])
     client_scores: Mapping[int, Scores] = field(default_factory=dict[int, Scores])
 
@@ -92,6 +96,7 @@ class Record:
             **self.client_means(),
             "statistic": self.statistic,
             "p_value": self.p_value,
+            "unweighed": self.unweighed,
             "is_void": self.is_void,
             "failures": reasons,
         }
@@ -179,4 +184,5 @@ def record_of(done: Round, min_clients: int) -> Record:
         done.state.weights,
         None if test is None else float(test.statistic),
         None if test is None else float(test.p_value),
+        None if done.weighed is None else done.weighed.failed,
     )

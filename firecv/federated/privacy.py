@@ -36,6 +36,7 @@ from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
 from firecv.federated.held import HELD
 from firecv.federated.noise import add_noise
+from firecv.federated.schema import Schema
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed, Weigher, weighing_of
 from firecv.fire.summaries import SketchSummary
@@ -243,6 +244,9 @@ class _PrivateWeigher:
             found = self.private.noised("classes", shares)
             sent["classes"] = shares if found is shares else _summing_to_one(found)
         return sent
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        return self.own.schema(task, server, holder)
 
     def decide(
         self,

@@ -46,4 +46,6 @@ def words(record: Record, n_bytes: int) -> str:
     ]
     if record.failures:
         parts.append(f"{len(record.failures)} failed")
+    if record.unweighed is not None:
+        parts.append("not weighed")
     return ", ".join([*parts, f"{n_bytes / 1e6:.1f} MB"])

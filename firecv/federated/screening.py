@@ -1,25 +1,22 @@
 """Which answers of clients are refused before they reach any mean."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 import torch
 
 from firecv import tree
-from firecv.errors import DataError, FirecvError, StructureError
-from firecv.federated.bundles import Bundle
-from firecv.federated.compression import unpacked
-from firecv.federated.fleet import REPORT
-from firecv.fisher.structures import STRUCTURES
-from firecv.tree import Tree, check_match
+from firecv.errors import DataError
+from firecv.federated.bundles import Bundle, tree_of
+from firecv.federated.schema import Schema, like
+from firecv.tree import Tree
 
-FISHERS: Final = ("fisher", REPORT + "fisher")
-"""Entries that hold Fishers."""
-CLASSES: Final = REPORT + "classes"
-ROUNDING: Final = 1e-3
-"""By how much shares may miss one."""
+CPU: Final = torch.device("cpu")
+LARGEST: Final = 1e19
+"""The largest norm of an entry, about the root of the largest number of single precision: products
+of two such numbers, as of an entry and a client's weight, stay finite."""
 COUNTS: Final = ("n", "used")
 """What a summary of samples has beside its numbers."""
 
@@ -28,10 +25,8 @@ COUNTS: Final = ("n", "used")
 class Screen:
     """What an answer must be like.
 
-    Every number is finite; what the server has under the same name has the same entries, shapes and
-    types; all clients send entries of the same names; Fishers are Fishers of this model, none of
-    their diagonal entries negative; a report states the client's size as the server knows it; and
-    shares of classes are at or above zero and sum to one.
+    Every number is finite, weights have the names, shapes and types of the server's, and all else
+    is what the algorithm says it must be (`firecv.federated.schema`).
 
     Attributes
     ----------
@@ -75,16 +70,25 @@ class Screen:
         return tree.add(server, tree.scale(update, self.clip / length))
 
 
-def is_bundle(answer: object) -> bool:
+def is_bundle(answer: object, devices: Collection[torch.device] = (CPU,)) -> bool:
     """Return whether something is made of named arrays and numbers, and nothing else.
+
+    Parameters
+    ----------
+    answer
+        What a client sent.
+    devices
+        Where arrays may be; they must be dense, too, and have values.
 
     Examples
     --------
     >>> is_bundle({"weights": {"a": torch.zeros(2)}, "loss": 1.0}), is_bundle({"weights": "a"})
     (True, False)
+    >>> is_bundle({"weights": {"a": torch.zeros(2, device="meta")}})
+    False
     """
     return isinstance(answer, dict) and all(
-        isinstance(name, str) and (isinstance(part, int | float) or _is_tree(part))
+        isinstance(name, str) and (_is_number(part) or _is_tree(part, devices))
         for name, part in cast("dict[object, object]", answer).items()
     )
 
@@ -109,7 +113,7 @@ def size_of(part: Tree | float) -> float:
     return norm({n: v for n, v in part.items() if n not in COUNTS} if is_summary else part)
 
 
-def malformed(answer: Bundle, server: Bundle, n_samples: int) -> str | None:
+def complaint(answer: Bundle, server: Bundle, schema: Schema, n_samples: int) -> str | None:
     """Return what is wrong with the form of an answer; None if nothing is.
 
     Parameters
@@ -118,27 +122,28 @@ def malformed(answer: Bundle, server: Bundle, n_samples: int) -> str | None:
         What a client sent.
     server
         What the server has.
+    schema
+        What there must be beside the weights, as the algorithm states it.
     n_samples
         The client's size, as the server knows it.
 
     Examples
     --------
-    >>> server = {"weights": {"a": torch.tensor([1.0, 2.0])}}
-    >>> malformed({"weights": {"a": torch.zeros(3)}}, server, 10)[:49]
-    "'weights': entry 'a' has shape (2,) in the first "
-    >>> malformed({"weights": {"a": torch.zeros(2)}, "report/size": 9.0}, server, 10)
-    "'report/size' says 9 samples, the client has 10"
+    >>> from firecv.federated.schema import number
+    >>> server, schema = {"weights": {"a": torch.tensor([1.0, 2.0])}}, {"loss": number(least=0)}
+    >>> complaint({"weights": {"a": torch.zeros(2)}}, server, schema, 10)
+    "it holds 'weights', expected 'loss', 'weights'"
+    >>> complaint({**server, "loss": -1.0}, server, schema, 10)
+    "'loss' is -1, expected a number from 0 to inf"
     """
-    if not isinstance(answer.get("weights"), dict):
-        return f"there are no weights in it, only {sorted(answer)}"
-    for name, part in answer.items():
-        why = _unlike(name, part, server.get(name))
-        if why is None and name in FISHERS:
-            why = _no_fisher(name, part, server["weights"])
-        if why is None and name.startswith(REPORT):
-            why = _miscounted(name, part, n_samples) or _no_shares(name, part)
-        if why is not None:
-            return why
+    checks = {"weights": like(tree_of(server, "weights")), **schema}
+    if answer.keys() != checks.keys():
+        return f"it holds {_listed(answer)}, expected {_listed(checks)}"
+    for name, check in checks.items():
+        if why := check(answer[name], n_samples):
+            return f"{name!r} {why}"
+        if not size_of(answer[name]) <= LARGEST:
+            return f"{name!r} holds NaN, infinite or enormous values"
     return None
 
 
@@ -147,83 +152,27 @@ def median(values: Sequence[float]) -> float:
     return sorted(values)[(len(values) - 1) // 2]
 
 
-def _is_tree(part: object) -> bool:
+def _is_tree(part: object, devices: Collection[torch.device]) -> bool:
     return isinstance(part, dict) and all(
-        isinstance(name, str) and isinstance(value, torch.Tensor)
+        isinstance(name, str) and _is_array(value, devices)
         for name, value in cast("dict[object, object]", part).items()
     )
 
 
-def _unlike(name: str, part: Tree | float, own: Tree | float | None) -> str | None:
-    """Return how an entry differs in form from what the server has under its name."""
-    if own is None:
-        return None
-    if isinstance(part, dict) != isinstance(own, dict):
-        return f"{name!r} is not what the server has under this name"
-    if isinstance(part, dict) and isinstance(own, dict):
-        try:
-            check_match(own, part)
-        except StructureError as error:
-            return f"{name!r}: {error}"
-        for key, value in part.items():
-            if value.dtype != own[key].dtype:
-                return f"{name!r}: {key!r} is {value.dtype}, expected {own[key].dtype}"
-    return None
+def _is_array(value: object, devices: Collection[torch.device]) -> bool:
+    """Return whether something is a tensor whose numbers are all there, one after the other."""
+    return (
+        type(value) in (torch.Tensor, torch.nn.Parameter)
+        and (tensor := cast(torch.Tensor, value)).layout == torch.strided
+        and not tensor.is_nested
+        and tensor.device in devices
+    )
 
 
-def _no_fisher(name: str, part: Tree | float, weights: Tree | float) -> str | None:
-    """Return why an entry is no Fisher of the model with these weights."""
-    assert isinstance(weights, dict)
-    diagonal = _diagonal(part, weights) if isinstance(part, dict) else None
-    if diagonal is None:
-        return f"{name!r} is no Fisher of this model"
-    if any(bool((entries < 0).any()) for entries in diagonal.values()):
-        return f"{name!r} has negative entries on its diagonal, which no Fisher has"
-    return None
+def _is_number(part: object) -> bool:
+    """Return whether something is a number that a float can hold."""
+    return isinstance(part, float) or (isinstance(part, int) and abs(part) < 2**63)
 
 
-def _diagonal(sent: Tree, weights: Tree) -> Tree | None:
-    """Return the diagonal of a Fisher as it was sent, of whichever structure it is."""
-    try:
-        arrays = unpacked(sent)
-    except FirecvError:
-        return None
-    for structure in STRUCTURES.values():
-        try:
-            found = structure.from_tree(arrays).diagonal()
-        except (FirecvError, KeyError, RuntimeError, ValueError, IndexError, TypeError):
-            continue
-        if found and all(
-            name in weights and entries.shape == weights[name].shape
-            for name, entries in found.items()
-        ):
-            return found
-    return None
-
-
-def _miscounted(name: str, part: Tree | float, n_samples: int) -> str | None:
-    """Return how a report contradicts what is known of the client's size."""
-    if name == REPORT + "size":
-        said = part
-    elif isinstance(part, dict) and all(count in part for count in COUNTS):
-        said = float(part["n"]) if part["n"].numel() == 1 else math.nan
-        used = float(part["used"]) if part["used"].numel() == 1 else math.nan
-        if not 1 <= used <= n_samples:
-            return f"{name!r} is made of {used:g} samples, the client has {n_samples}"
-    else:
-        return None
-    if said != n_samples:
-        return f"{name!r} says {said:g} samples, the client has {n_samples}"
-    return None
-
-
-def _no_shares(name: str, part: Tree | float) -> str | None:
-    """Return why a report's shares of classes are none."""
-    if name != CLASSES:
-        return None
-    shares = part.get("shares") if isinstance(part, dict) else None
-    if shares is None or shares.ndim != 1 or not shares.is_floating_point():
-        return f"{name!r} holds no shares of classes"
-    if bool((shares < 0).any()) or abs(float(shares.sum()) - 1) > ROUNDING:
-        return f"{name!r} are no shares: they are below 0, or sum to {float(shares.sum()):g}"
-    return None
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, sorted(names))) or "nothing"

@@ -30,6 +30,7 @@ def federation_section(part: Fields, ids: Ids) -> Markup:
         "If the data stay where they are",
         paragraph(outcome(part)),
         *_stopped(part),
+        *_unweighed(records),
         tag("h3", {}, "Accuracy round by round"),
         _accuracy(records, sets) if sets else paragraph("No round was evaluated."),
         _rounds(spread(records), sets, ids),
@@ -66,6 +67,13 @@ def _stopped(part: Fields) -> list[Markup]:
         return []
     reason = part.text("stopped")
     return [tag("p", {"class": "missing"}, f"The run stopped before its last round: {reason}")]
+
+
+def _unweighed(records: Sequence[Fields]) -> list[Markup]:
+    if not (n := sum(record.has("unweighed") for record in records)):
+        return []
+    words = f"In {plural(n, 'round')} clients could not be weighed and count by n/N."
+    return [tag("p", {"class": "missing"}, words)]
 
 
 def _sets(records: Sequence[Fields]) -> list[str]:

@@ -15,6 +15,7 @@ from torch import nn
 from firecv import tree
 from firecv.federated import Client, LocalFleet, Plan, rounds
 from firecv.federated.algorithms import FedAvg
+from firecv.federated.schema import like, number
 from firecv.models import Task
 from firecv.training import Training
 
@@ -85,6 +86,12 @@ class Faulty:
 
     def init(self, task, holder):
         return {"weights": task.weights(), "round": 0.0}
+
+    def schema(self, task, server, holder):
+        if not self.sends_fisher:
+            return {}
+        params = task.keep_trainable(server["weights"])
+        return {"fisher": like(params, least=0.0), "count": number(least=0.0)}
 
     def client_update(self, task, server, memory, client, rng):
         fault = dict(self.faults).get(len(client) - FIRST)
@@ -157,6 +164,13 @@ FAULTS = {
     "sends a list": lambda upload: [upload],
     "sends lists in trees": lambda upload: {**upload, "weights": {"0.weight": [1.0]}},
     "sends nothing": lambda upload: {},
+    "sends sparse weights": _with("weights", lambda v: v.to_sparse()),
+    "sends weights without values": _with("weights", lambda v: v.to("meta")),
+    "sends complex weights": _with("weights", lambda v: v + 0j),
+    "sends a sparse Fisher": _with("fisher", lambda v: v.to_sparse()),
+    "sends a Fisher without values": _with("fisher", lambda v: v.to("meta")),
+    "sends a number too large for a float": lambda upload: {**upload, "count": 10**400},
+    "sends a number that is nearly infinite": lambda upload: {**upload, "count": 1e300},
 }
 
 

@@ -1,14 +1,24 @@
 """A federation of which some clients are broken, lie, are late, or are gone."""
 
+import re
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 import torch
 
+from firecv import tree
+from firecv.errors import FirecvNotice, ModelError
 from firecv.federated import LocalFleet, rounds
+from firecv.federated.algorithms import FedAS, FedAvg, Fire
+from firecv.federated.algorithms.weighed import Weighed as Wrapped
 from firecv.federated.fleet import Failure
 from firecv.federated.history import RunStopped
 from firecv.federated.run import Stop, run
+from firecv.federated.schema import size
 from firecv.federated.screening import Screen
-from tests.federated.small import FAULTS, Faulty, Told, clients, data, last, plan_of, same
+from firecv.federated.weighing import Weighed
+from tests.federated.small import FAULTS, LOCAL, Faulty, Told, clients, data, last, plan_of, same
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -190,3 +200,109 @@ def test_a_report_that_contradicts_the_known_size_is_refused():
     assert done.failures.keys() == {3}
     assert "says 1e+06 samples, the client has 23" in done.failures[3]
     assert done.weighed is not None and len(done.weighed.weights) == 4
+
+
+def test_three_of_forty_who_leave_a_field_out_cost_their_own_answers():
+    """They answer first, in a round that holds no answers back."""
+    found = last(Faulty(tuple((k, "sends less") for k in range(3)), rounds=(2, 2)), 2, n=40)
+    assert found.clients == tuple(range(3, 40)) and found.failures.keys() == {0, 1, 2}
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A weigher that decides what it is told to; raises what is an exception."""
+
+    weights: object
+    needs: str = "none"
+
+    def is_due(self, number):
+        return True
+
+    def client_report(self, task, server, client, rng):
+        return {"size": float(len(client))}
+
+    def schema(self, task, server, holder):
+        return {"size": size}
+
+    def decide(self, task, server, reports, uploads, cohort, holder):
+        if isinstance(self.weights, Exception):
+            raise self.weights
+        return Weighed(np.array(self.weights), None)
+
+
+@pytest.mark.parametrize(
+    ("weights", "words"),
+    [
+        (np.linalg.LinAlgError("not positive definite"), "LinAlgError: not positive definite"),
+        ((0.5, 0.5, float("nan"), 0.0, 0.0), "not finite"),
+        ((0.5, 0.5), "shape .2,. for 5 clients"),
+        ((1.5, -0.5, 0.0, 0.0, 0.0), "from -0.5 on"),
+        ((0.0, 0.0, 0.0, 0.0, 0.0), "sum to 0"),
+    ],
+    ids=["raises", "NaN", "too few", "negative", "zero"],
+)
+def test_a_decision_that_fails_is_n_over_n_and_is_counted(weights, words):
+    algorithm = Wrapped(FedAvg(LOCAL), Decided(weights))
+    with pytest.warns(FirecvNotice, match=words):
+        history = run(plan_of(algorithm), clients(), 2, progress=False)
+    plain = run(plan_of(FedAvg(LOCAL)), clients(), 2, progress=False)
+    assert same(history.weights, plain.weights)
+    assert [record.weights for record in history.records] == [
+        pytest.approx(record.weights) for record in plain.records
+    ]
+    failed = [record.unweighed for record in history.records]
+    assert failed[0] is None and all(re.search(words, why) for why in failed[1:])
+    assert history.table()["unweighed"].notna().sum() == 2
+
+
+@pytest.mark.parametrize("rule", ["median", "trimmed"])
+def test_robust_rules_count_by_n_over_n_whatever_clients_are_weighed(rule):
+    """A client to which weighing gives nearly everything is one of five to a robust rule."""
+    algorithm = Wrapped(FedAvg(LOCAL), Decided((0.96, 0.01, 0.01, 0.01, 0.01)))
+    found = run(plan_of(algorithm, rule=rule), clients(), 3, progress=False)
+    plain = run(plan_of(FedAvg(LOCAL), rule=rule), clients(), 3, progress=False)
+    assert same(found.weights, plain.weights)
+    assert found.records[-1].weights == plain.records[-1].weights
+    mean = run(plan_of(algorithm), clients(), 3, progress=False)
+    assert mean.records[-1].weights[0] == pytest.approx(0.96)
+
+
+@pytest.mark.parametrize("rule", ["median", "trimmed"])
+def test_robust_rules_do_not_believe_what_a_client_says_of_its_own_weight(rule):
+    """FedAS counts clients by the information that they say they have."""
+    plan = plan_of(FedAS(LOCAL), rule=rule)
+
+    def after(information):
+        def told(k, answer):
+            yield k, ({**answer, "information": information} if k == 0 else answer)
+
+        fleet = Told(LocalFleet(plan.algorithm, plan.task, clients(), 0), told)
+        (done,) = rounds(plan, fleet, 1)
+        assert not done.failures
+        return done.state.server
+
+    assert same(after(1e-3), after(0.5))
+
+
+def test_a_fisher_that_lies_does_not_move_the_median():
+    fire = Fire("quadratic", fisher_on="client", every=1, local=LOCAL)
+
+    def after(rule, factor):
+        plan = plan_of(fire, rule=rule)
+
+        def told(k, answer):
+            fisher = {n: factor * v for n, v in answer["fisher"].items()}
+            yield k, ({**answer, "fisher": fisher} if k == 0 else answer)
+
+        fleet = Told(LocalFleet(fire, plan.task, clients(), 0), told)
+        (done,) = rounds(plan, fleet, 1)
+        assert not done.failures
+        return tree.total(done.state.server["carried"])
+
+    assert after("mean", 900.0) > 20 * after("mean", 1.0)
+    assert after("median", 900.0) < 2 * after("median", 1.0)
+
+
+def test_fishers_without_entries_have_no_median():
+    with pytest.raises(ModelError, match="block Fisher has no entries"):
+        last(Fire("quadratic", structure="block", fisher_on="client", local=LOCAL), rule="median")

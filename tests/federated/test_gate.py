@@ -5,16 +5,19 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from firecv.federated.gate import PROBE, Gate
+from firecv.federated.gate import Gate
+from firecv.federated.schema import like, number
 from firecv.federated.screening import Screen
 
 SERVER = {"weights": {"a": torch.ones(4)}}
+CONTROL = {"control": like({"a": torch.ones(4)})}
 
 
 class Round:
     """A gate with what went in, what came out and what was refused."""
 
-    def __init__(self, typical=None, screen=None, n=50):
+    def __init__(self, typical=None, screen=None, n=50, schema=None):
+        self.schema = CONTROL if schema is None else schema
         self.refused = {}
         self.read = 0
         self.gate = Gate(
@@ -27,7 +30,7 @@ class Round:
                 self.read += 1
                 yield pair
 
-        return self.gate.passed(counted())
+        return self.gate.passed(counted(), self.schema)
 
 
 def answer(fisher=None, weights=1.0, **more):
@@ -41,8 +44,8 @@ def held_back(round_, answers):
     return round_.read
 
 
-def test_weights_alone_are_held_back_until_names_are_known():
-    assert held_back(Round(), [(k, answer()) for k in range(20)]) == PROBE
+def test_weights_alone_are_not_held_back():
+    assert held_back(Round(schema={}), [(k, answer()) for k in range(20)]) == 1
 
 
 def test_an_entry_never_seen_is_held_back_to_the_end():
@@ -50,14 +53,7 @@ def test_an_entry_never_seen_is_held_back_to_the_end():
 
 
 def test_an_entry_seen_before_is_not():
-    assert held_back(Round({"control": 1.0}), [(k, answer(1.0)) for k in range(20)]) == PROBE
-
-
-def test_after_the_first_none_is_held_back():
-    round_ = Round()
-    passing = round_([(k, answer()) for k in range(20)])
-    for k, _ in passing:
-        assert round_.read == max(k + 1, PROBE)
+    assert held_back(Round({"control": 1.0}), [(k, answer(1.0)) for k in range(20)]) == 1
 
 
 @settings(max_examples=60, deadline=None)
@@ -81,30 +77,25 @@ def test_one_that_is_far_too_large_is_refused(typical, odd):
     assert "'control' has norm 2e+07, more than 1000 times the usual 2" in round_.refused[odd]
 
 
-@pytest.mark.parametrize("odd", [0, 1, 7])
-def test_names_are_those_of_most(odd):
-    round_ = Round({"control": 2.0})
-    answers = [(k, answer(None if k == odd else 1.0)) for k in range(8)]
-    assert [k for k, _ in round_(answers)] == [k for k in range(8) if k != odd]
-    wanted = "it holds weights with 1 arrays, most others control with 1 arrays, weights with 1"
-    assert wanted in round_.refused[odd]
+@pytest.mark.parametrize("n_odd", [1, 3, 7])
+@pytest.mark.parametrize("typical", [{}, {"control": 2.0}], ids=["new", "known"])
+def test_what_is_expected_does_not_depend_on_how_many_send_something_else(typical, n_odd):
+    round_ = Round(typical)
+    answers = [(k, answer(None if k < n_odd else 1.0)) for k in range(8)]
+    assert [k for k, _ in round_(answers)] == list(range(n_odd, 8))
+    wanted = "it holds 'weights', expected 'control', 'weights'"
+    assert round_.refused == dict.fromkeys(range(n_odd), wanted)
 
 
-@pytest.mark.parametrize("odd", [0, 6])
-def test_trees_are_made_of_what_those_of_most_are_made_of(odd):
-    round_ = Round({"control": 2.0})
-    answers = [(k, answer(1.0)) for k in range(8)]
-    answers[odd][1]["control"] = {"b": torch.ones(4)}
-    assert [k for k, _ in round_(answers)] == [k for k in range(8) if k != odd]
+def test_what_ends_the_screen_costs_its_own_answer():
+    def check(part, n_samples):
+        if not isinstance(part, float):
+            raise RuntimeError("out of order")
 
-
-def test_reports_are_alike_in_shape_and_other_trees_need_not_be():
-    def with_report(n, other):
-        return answer(**{"report/means": {"m": torch.ones(n)}, "images": {"x": torch.ones(other)}})
-
-    round_ = Round()
-    answers = [(k, with_report(2 if k == 1 else 3, k + 1)) for k in range(6)]
-    assert [k for k, _ in round_(answers)] == [0, 2, 3, 4, 5]
+    round_ = Round(schema={"n": check})
+    answers = [(0, answer(n=1.0)), (1, answer(n={})), (2, answer(n=1.0))]
+    assert [k for k, _ in round_(answers)] == [0, 2]
+    assert round_.refused == {1: "it cannot be read: RuntimeError: out of order"}
 
 
 def test_of_two_the_larger_is_the_odd_one():
@@ -120,16 +111,17 @@ def test_where_nothing_is_usual_any_size_passes():
 @pytest.mark.parametrize("scale", [24.0, 26.0])
 def test_weights_may_be_so_much_larger_than_the_servers(scale):
     """The server's have norm 2, so 10 times 2 + 1 is the limit."""
-    round_ = Round()
+    round_ = Round(schema={})
     passed = list(round_([(0, answer(weights=scale * 0.6))]))
     assert len(passed) == (scale * 0.6 * 2 <= 30)
 
 
 def test_the_usual_size_is_the_median_and_never_falls():
-    round_ = Round()
+    schema = {**CONTROL, "n": number()}
+    round_ = Round(schema=schema)
     list(round_([(k, answer(float(k + 1), n=1.0)) for k in range(5)]))
     assert round_.gate.typical == {"control": 6.0, "n": 1.0}
-    later = Round(round_.gate.typical)
+    later = Round(round_.gate.typical, schema=schema)
     list(later([(k, answer(0.001, n=1.0)) for k in range(5)]))
     assert later.gate.typical == {"control": 6.0, "n": 1.0}
 

@@ -11,6 +11,7 @@ from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Cohort
 from firecv.federated.evaluation import judged
 from firecv.federated.held import mean_held
+from firecv.federated.schema import size
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighed as Found
 from firecv.fire.validation import Validation
@@ -34,6 +35,9 @@ class Moving:
 
     def client_report(self, task, server, client, rng):
         return {"size": float(len(client))}
+
+    def schema(self, task, server, holder):
+        return {"size": size}
 
     def decide(self, task, server, reports, uploads, cohort, holder):
         found = self.weights(cohort.round)[sorted(reports)]

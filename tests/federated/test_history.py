@@ -22,6 +22,7 @@ records = st.builds(
     st.lists(numbers).map(tuple),
     st.none() | numbers,
     st.none() | numbers,
+    st.none() | st.text(),
     st.dictionaries(st.text(), numbers),
     st.dictionaries(st.integers(0, 9), scores),
 )

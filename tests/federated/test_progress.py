@@ -16,6 +16,10 @@ def test_the_bar_names_accuracies_and_bytes():
     assert words(record, 1_500_000) == "validation 50.0 %, client 25.0 %, 1.5 MB"
 
 
+def test_the_bar_says_that_clients_were_not_weighed():
+    assert words(Record(1, unweighed="LinAlgError"), 0) == "not weighed, 0.0 MB"
+
+
 def test_where_nobody_looks_nothing_is_shown(monkeypatch):
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)

@@ -6,23 +6,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firecv.errors import DataError
-from firecv.federated.compression import packed
-from firecv.federated.screening import Screen, is_bundle, malformed, median, norm, size_of
-from firecv.fisher import Diagonal
-from firecv.fisher.base import Fisher
-from firecv.fisher.structures import STRUCTURES
-from firecv.models import Task
-from tests.federated.small import data, network
+from firecv.federated.schema import like
+from firecv.federated.screening import Screen, complaint, is_bundle, median, norm, size_of
 
-SERVER = {"weights": {"a": torch.ones(3), "b": torch.ones(2, 2)}, "control": {"a": torch.ones(3)}}
-GOOD = {"weights": {"a": torch.zeros(3), "b": torch.zeros(2, 2)}}
+SERVER = {"weights": {"a": torch.ones(3), "b": torch.ones(2, 2)}}
+GOOD = {"weights": {"a": torch.zeros(3), "b": torch.zeros(2, 2)}, "control": {"a": torch.ones(3)}}
+SCHEMA = {"control": like({"a": torch.ones(3)})}
 
 
 def test_a_good_answer_has_nothing_wrong():
-    control = {"control": {"a": torch.zeros(3)}}
-    fisher = {"fisher": {"a": torch.zeros(3)}}
-    for extra in ({}, control, fisher, {"own": {"x": torch.ones(7)}}, {"n": 3.0}):
-        assert malformed({**GOOD, **extra}, SERVER, 5) is None
+    assert complaint(GOOD, SERVER, SCHEMA, 5) is None
+    assert complaint({"weights": GOOD["weights"]}, SERVER, {}, 5) is None
 
 
 @pytest.mark.parametrize(
@@ -32,65 +26,44 @@ def test_a_good_answer_has_nothing_wrong():
         ({"weights": {**GOOD["weights"], "c": torch.zeros(1)}}, "only in the second ['c']"),
         ({"weights": {**GOOD["weights"], "a": torch.zeros(4)}}, "has shape (3,)"),
         ({"weights": {**GOOD["weights"], "a": torch.zeros(3).long()}}, "'a' is torch.int64"),
-        ({"weights": 1.0}, "no weights"),
-        ({"control": 1.0}, "'control' is not what the server has"),
-        ({"fisher": 1.0}, "no Fisher"),
-        ({"fisher": {"a": torch.zeros(4)}}, "no Fisher of this model"),
-        ({"fisher": {"z": torch.zeros(3)}}, "no Fisher of this model"),
-        ({"fisher": {}}, "no Fisher of this model"),
-        ({"fisher": {"a": torch.tensor([1.0, -1e-9, 0.0])}}, "negative entries"),
-        ({"report/fisher": {"a": -torch.ones(3)}}, "negative entries"),
-        ({"report/classes": 1.0}, "no shares of classes"),
-        ({"report/classes": {"counts": torch.ones(2)}}, "no shares of classes"),
-        ({"report/classes": {"shares": torch.tensor([1, 0])}}, "no shares of classes"),
-        ({"report/classes": {"shares": torch.tensor([1.5, -0.5])}}, "are no shares"),
-        ({"report/classes": {"shares": torch.tensor([0.5, 0.6])}}, "are no shares"),
-        ({"report/size": 4.0}, "says 4 samples, the client has 5"),
-        ({"report/size": float("nan")}, "says nan samples"),
-        ({"report/sketch": {"n": torch.tensor(6), "used": torch.tensor(5)}}, "says 6 samples"),
-        ({"report/sketch": {"n": torch.tensor(5), "used": torch.tensor(6)}}, "made of 6 samples"),
-        ({"report/sketch": {"n": torch.ones(2), "used": torch.tensor(5)}}, "says nan samples"),
+        ({"weights": {**GOOD["weights"], "a": torch.full((3,), torch.nan)}}, "NaN"),
+        ({"weights": 1.0}, "'weights' is a number"),
+        ({"control": 1.0}, "'control' is a number"),
+        ({"control": {"a": torch.full((3,), 1e30)}}, "'control' holds NaN, infinite or enormous"),
+        ({"extra": 1.0}, "it holds 'control', 'extra', 'weights', expected 'control', 'weights'"),
     ],
     ids=lambda value: value if isinstance(value, str) else "answer",
 )
 def test_what_is_wrong_is_named(extra, words):
-    assert words in (malformed({**GOOD, **extra}, SERVER, 5) or "")
+    assert words in (complaint({**GOOD, **extra}, SERVER, SCHEMA, 5) or "")
 
 
-def _is_numbers(name):
-    """Return whether an array is of a Fisher's numbers, of a factor's one of two."""
-    return "shape" not in name and not name.startswith(("outputs/", "mass"))
-
-
-@pytest.mark.parametrize("structure", STRUCTURES)
-def test_fishers_of_every_structure_pass_and_negative_ones_do_not(structure):
-    from firecv.fisher import estimate
-
-    task = Task(network().eval())
-    fisher: Fisher = estimate(STRUCTURES[structure], task, [data(12)], law="empirical")
-    server = {"weights": task.weights()}
-    answer = {"weights": task.weights(), "fisher": fisher.to_tree()}
-    assert malformed(answer, server, 5) is None
-    if structure != "lowrank":  # whose diagonal is a sum of squares whatever is sent
-        negative = {n: -v if _is_numbers(n) else v for n, v in fisher.to_tree().items()}
-        assert "negative" in (malformed({**answer, "fisher": negative}, server, 5) or "")
-
-
-@pytest.mark.parametrize("compression", ["8bit", "topk", "lowrank"])
-def test_compressed_fishers_pass_unless_they_are_damaged(compression):
-    server = {"weights": Task(network()).weights()}
-    rng = torch.Generator().manual_seed(0)
-    fisher = Diagonal({n: torch.rand(v.shape, generator=rng) for n, v in server["weights"].items()})
-    sent = packed(fisher.to_tree(), compression, rng)
-    answer = {**server, "fisher": sent}
-    assert malformed(answer, server, 5) is None
-    first = next(iter(sent))
-    damaged = {**sent, first: sent[first].flatten()[:0]}
-    assert "no Fisher" in (malformed({**answer, "fisher": damaged}, server, 5) or "")
+def test_what_is_missing_is_named():
+    why = complaint({"weights": GOOD["weights"]}, SERVER, SCHEMA, 5)
+    assert why == "it holds 'weights', expected 'control', 'weights'"
 
 
 @pytest.mark.parametrize(
-    "answer", [None, [], {1: 2.0}, {"a": "b"}, {"a": {"b": 1.0}}, {"a": {1: torch.ones(1)}}]
+    "tensor",
+    [
+        torch.zeros(2, device="meta"),
+        torch.eye(2).to_sparse(),
+        torch.nested.nested_tensor([torch.ones(1), torch.ones(2)], layout=torch.jagged),
+    ],
+    ids=["meta", "sparse", "nested"],
+)
+def test_arrays_without_numbers_one_after_the_other_are_no_bundle(tensor):
+    assert not is_bundle({"weights": {"a": tensor}})
+
+
+def test_arrays_may_be_where_the_server_is():
+    there = {"weights": {"a": torch.zeros(2, device="meta")}}
+    assert is_bundle(there, {torch.device("meta")})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], {1: 2.0}, {"a": "b"}, {"a": {"b": 1.0}}, {"a": {1: torch.ones(1)}}, {"a": 10**400}],
 )
 def test_what_is_no_bundle_is_told(answer):
     assert not is_bundle(answer)

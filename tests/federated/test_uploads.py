@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from firecv import tree
@@ -62,7 +62,7 @@ def test_the_median_is_that_of_values_repeated_by_weight(cohort):
 def test_the_trimmed_mean_leaves_a_share_of_the_weight_out_at_either_end(cohort):
     weights, rows = cohort
     trees, numbers, _ = Uploads(answers(weights, rows), "trimmed").mean()
-    values = repeated(weights, rows, times=10)
+    values = repeated(weights, rows, times=4)
     n_left_out = round(TRIMMED_RATE * len(values))
     expected = values[n_left_out : len(values) - n_left_out].mean(0)
     assert np.allclose(trees["weights"]["a"], expected, rtol=0, atol=1e-10)
@@ -157,3 +157,32 @@ def test_answers_of_different_models_are_refused():
 def test_a_rule_that_is_none_is_refused():
     with pytest.raises(DataError, match="rule is 'mode'; expected one of"):
         Uploads([], "mode")
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.floats(-1, 1)), min_size=1, max_size=8),
+    st.lists(st.tuples(st.integers(1, 50), st.floats(-1e6, 1e6)), max_size=6),
+    st.sampled_from(["median", "trimmed"]),
+)
+@settings(max_examples=200, deadline=None)
+def test_robust_rules_stay_among_honest_values_up_to_the_share_of_liars_they_promise(
+    honest, liars, rule
+):
+    total = sum(n for n, _ in honest + liars)
+    share = sum(n for n, _ in liars) / total
+    assume(share < 0.5 - 1e-6 if rule == "median" else share <= TRIMMED_RATE)
+    uploads = [
+        Upload(k, n / total, {"weights": {"a": torch.tensor([x], dtype=torch.float64)}})
+        for k, (n, x) in enumerate(honest + liars)
+    ]
+    found = float(Uploads(uploads, rule).mean().trees["weights"]["a"])
+    values = [x for _, x in honest]
+    slack = 1e-6 if rule == "trimmed" else 1e-9  # a band around the quantile, and rounding
+    assert min(values) - slack <= found <= max(values) + slack
+
+
+@pytest.mark.parametrize("rule", ["median", "trimmed"])
+def test_robust_rules_keep_the_weight_of_an_answer_that_is_changed(rule):
+    made = answers([1, 1, 1], [(0.0, 0.0), (1.0, 0.0), (9.0, 0.0)])
+    trusting = Uploads(made, rule).changed(lambda u: u._replace(weight=10.0 ** u.content["loss"]))
+    assert trusting.mean().numbers["loss"] == Uploads(made, rule).mean().numbers["loss"]

@@ -12,6 +12,7 @@ from firecv.federated.bundles import n_bytes
 from firecv.federated.uploads import Upload
 from firecv.federated.weighing import (
     ASKED,
+    CAP,
     IN_ALL,
     LEAST,
     Weighing,
@@ -78,6 +79,19 @@ def test_under_shift_the_client_like_v_gains(rule):
     found = decided(Weighing(rule), [0, 0, 6], inputs(150, 50, 6.0))
     assert found.test.rejects and found.weights.sum() == pytest.approx(1)
     assert found.weights.argmax() == 2 and found.weights[2] > 0.5
+
+
+@pytest.mark.parametrize("cap", [1.0, 1.5, 2.0])
+@pytest.mark.parametrize("rule", RULES)
+def test_no_client_weighs_more_than_a_multiple_of_its_share(rule, cap):
+    shifts, v, sizes = [0, 0, 0, 6], inputs(150, 50, 6.0), [200, 200, 400, 100]
+    scales = [0.1, 1.0, 1.0, 9.0]
+    shares = np.array(sizes) / sum(sizes)
+    free = decided(Weighing(rule, 50.0, cap=None), shifts, v, sizes, scales).weights
+    found = decided(Weighing(rule, 50.0, cap=cap), shifts, v, sizes, scales).weights
+    assert (free / shares).max() > 2
+    assert (found / shares).max() == pytest.approx(cap) and found.sum() == pytest.approx(1)
+    assert Weighing().cap == CAP
 
 
 def test_information_acts_by_degrees_though_the_test_does_not_reject():

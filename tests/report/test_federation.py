@@ -66,6 +66,14 @@ def test_why_a_run_stopped_is_said():
     assert "stopped before its last round: too few answers" in made(stopped="too few answers")
 
 
+def test_rounds_in_which_clients_could_not_be_weighed_are_counted():
+    part = federation()
+    assert "could not be weighed" not in made(part)
+    for record in part["records"][1:3]:
+        record["unweighed"] = "LinAlgError"
+    assert "In 2 rounds clients could not be weighed and count by n/N." in made(part)
+
+
 def test_long_runs_are_spread_evenly_with_the_last_round():
     part = federation(n_rounds=2 * MOST_ROUNDS + 30)
     kept = [record.count("round") for record in spread(Fields("", part).rows("records"))]

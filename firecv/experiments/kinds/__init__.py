@@ -6,6 +6,7 @@ in files of its own, imported in `measure`; names that only those files know are
 by the kind's `check`.
 """
 
+from firecv.experiments.kinds.attacked import Attacked
 from firecv.experiments.kinds.batchwise import Batchwise
 from firecv.experiments.kinds.diagnostics import Diagnostics
 from firecv.experiments.kinds.federation import Federation
@@ -15,8 +16,18 @@ from firecv.experiments.kinds.selection import SelectionBias
 from firecv.experiments.spec import Setting
 
 KINDS: dict[str, type[Setting]] = {
-    kind.kind: kind for kind in (Batchwise, Diagnostics, Federation, Folds, Rotated, SelectionBias)
+    kind.kind: kind
+    for kind in (Attacked, Batchwise, Diagnostics, Federation, Folds, Rotated, SelectionBias)
 }
 """Every kind by its name in the store."""
 
-__all__ = ["KINDS", "Batchwise", "Diagnostics", "Federation", "Folds", "Rotated", "SelectionBias"]
+__all__ = [
+    "KINDS",
+    "Attacked",
+    "Batchwise",
+    "Diagnostics",
+    "Federation",
+    "Folds",
+    "Rotated",
+    "SelectionBias",
+]

@@ -73,5 +73,6 @@ def _weigher(method: FederatedMethod) -> Weigher:
         guarded=method.guarded is not False,
         n_numbers=method.n_numbers or 16,
         layers=cast(Layers, method.layers or "all"),
+        cap=method.cap,
         **options,
     )

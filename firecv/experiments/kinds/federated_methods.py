@@ -32,6 +32,9 @@ class FederatedMethod:
         Of the algorithm's term, if it has one, or of the rule that weighs clients.
     guarded, every, n_numbers, layers
         As for `firecv.federated.weighing.Weighing`; `every` is FIRE's too.
+    cap
+        As for `firecv.federated.weighing.Weighing`: None leaves weights as the rule finds them,
+        which is not the default there.
     rate, momentum
         Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
@@ -45,6 +48,7 @@ class FederatedMethod:
     every: int | None = None
     n_numbers: int | None = None
     layers: str | None = None
+    cap: float | None = None
     rate: float = 0.05
     momentum: float = 0.9
 

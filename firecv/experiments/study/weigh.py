@@ -43,7 +43,7 @@ FEW = ("unguarded", "mixture", "distance", "activation means", "V pooled")
 NOTES = (
     "Ten clients with 400 images each, perceptron 784-128-64-10, 12 rounds of 3 local epochs of "
     "SGD at rate 0.05 with momentum 0.9; V has 200 images, the test set 2,000. Fashion-MNIST, and "
-    "for writers MNIST. Weights are refreshed every round.",
+    "for writers MNIST. Weights are refreshed every round, and not capped, as they are by default.",
     "FIRE weigh: the rule information, its strength multiplied by 1 - p, p being the shift test's "
     "p-value. Where clients differ in classes, they train with a loss corrected for it, its "
     "strength is doubled, and weights stay at n/N unless the nearest mixture of clients explains V "

@@ -26,6 +26,7 @@ from torch import Tensor
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.outputs import class_means, features_at
+from firecv.federated.schema import Schema, number
 from firecv.federated.uploads import Upload, Uploads
 from firecv.fire.validation import Validation
 from firecv.fisher.recorder import eval_mode
@@ -56,6 +57,10 @@ class FedAS:
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights."""
         return {"weights": task.weights()}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: the squared norm of its gradients."""
+        return {"information": number(least=0.0)}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator

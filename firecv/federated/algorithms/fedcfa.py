@@ -8,7 +8,7 @@ Aggregation with Counterfactual Federated Learning, AAAI 2025, arXiv 2412.18904.
 those of the authors' code.
 
 *Symbols*: factors are the encoder's channels or units, of which k = `swapped_rate` times their
-number are replaced; X_g and Y_g are "averages"; the weights of both counterfactual losses are
+number are replaced; X_g and Y_g are the "averages"; the weights of both counterfactual losses are
 `strength`, that of the decorrelation loss L_FDC is `decorrelation`.
 
 *Communication*: d up and d down per client and round; besides, each client's ceil(n_k / group)
@@ -20,9 +20,11 @@ layer of an `nn.Sequential` and what follows up to the next one. The decorrelati
 paper and not in that code; here it is the mean squared correlation of two factors.
 """
 
+import math
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import ClassVar
+from functools import partial
+from typing import ClassVar, Final
 
 import torch
 from torch import Tensor
@@ -34,11 +36,15 @@ from firecv.federated.checks import check_number
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.counterfactuals import correlation, counterfactuals, importance, split
 from firecv.federated.outputs import scores_at
+from firecv.federated.schema import ROUNDING, Schema, like
 from firecv.federated.uploads import Upload, Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
 from firecv.training import Objective, Training, holding, train_from
 from firecv.tree import Tree
+
+AVERAGES: Final = "averages/"
+"""What the names of the averages that each client sent begin with."""
 
 
 @dataclass(frozen=True)
@@ -78,13 +84,18 @@ class FedCFA:
         split(task.model)
         return {"weights": task.weights()}
 
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: averages that the model takes."""
+        return {"groups": partial(_no_averages, task, tree_of(server, "weights"), self.group)}
+
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return the weights after local training and averages of the client's samples."""
         weights, objective = tree_of(server, "weights"), None
-        if "averages" in server and self.swapped_rate:
-            objective = self._objective(task, weights, tree_of(server, "averages"), rng)
+        averages = _fitting(server, client.data[0])
+        if averages is not None and self.swapped_rate:
+            objective = self._objective(task, weights, averages, rng)
         trained = train_from(task, weights, client.data, self.local, rng, objective=objective)
         groups = _averages(task, trained.weights, client.data, self.group, rng)
         return {"weights": trained.weights, "groups": groups}, memory
@@ -93,15 +104,14 @@ class FedCFA:
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the clients' weights and all averages that they sent."""
-        groups: list[Tree] = []
+        groups: Bundle = {}
 
         def set_aside(upload: Upload) -> Upload:
-            groups.append(tree_of(upload.content, "groups"))
+            groups[f"{AVERAGES}{upload.client}"] = upload.content["groups"]
             return upload._replace(content={"weights": upload.content["weights"]})
 
         mean = uploads.changed(set_aside).mean().trees["weights"]
-        averages = {name: torch.cat([part[name] for part in groups]) for name in ("x", "y")}
-        return {"weights": mean, "averages": averages}
+        return {"weights": mean, **groups}
 
     def _objective(
         self, task: Task, weights: Tree, averages: Tree, rng: torch.Generator
@@ -143,3 +153,28 @@ def _averages(task: Task, weights: Tree, data: Batch, group: int, rng: torch.Gen
         "x": torch.stack([x[rows].mean(0) for rows in parts]),
         "y": torch.stack([labels[rows].mean(0) for rows in parts]),
     }
+
+
+def _no_averages(
+    task: Task, weights: Tree, group: int, part: Tree | float, n_samples: int
+) -> str | None:
+    """Return why an entry is not made of averages of samples and their labels."""
+    if not isinstance(part, dict) or part.keys() != {"x", "y"}:
+        return "is not made of averages x of samples and y of their labels"
+    x, n_groups = part["x"], math.ceil(n_samples / group)
+    if not x.is_floating_point() or not x.ndim or len(x) != n_groups:
+        return f"has {x.dtype} averages of shape {tuple(x.shape)}, expected {n_groups} real ones"
+    try:
+        scores = scores_at(task, weights, x)
+    except Exception as error:
+        return f"has averages that the model does not take: {error}"
+    labels = scores.new_zeros(scores.shape, dtype=x.dtype)
+    return like({"y": labels}, least=0.0, most=1 + ROUNDING)({"y": part["y"]}, n_samples)
+
+
+def _fitting(server: Bundle, x: Tensor) -> Tree | None:
+    """Return the averages of all clients whose samples are like these; None if there are none."""
+    names = [name for name in server if name.startswith(AVERAGES)]
+    sent = [tree_of(server, n) for n in sorted(names, key=lambda n: int(n[len(AVERAGES) :]))]
+    fit = [p for p in sent if p["x"].dtype == x.dtype and p["x"].shape[1:] == x.shape[1:]]
+    return {name: torch.cat([part[name] for part in fit]) for name in ("x", "y")} if fit else None

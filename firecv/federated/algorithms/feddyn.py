@@ -31,7 +31,8 @@ from firecv.errors import ModelError
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.checks import check_number
 from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
-from firecv.federated.held import mean_held, with_held
+from firecv.federated.held import held_schema, mean_held, with_held
+from firecv.federated.schema import Schema
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
@@ -66,6 +67,10 @@ class FedDyn:
         """Return the model's weights and a drift of zero."""
         weights, drift = task.weights(), tree.zeros_like(task.parameters())
         return {"weights": weights, "mean": weights, "drift": drift}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: its drift, where weights may change."""
+        return held_schema(server, tree_of(server, "drift"))
 
     def sends(self, server: Bundle, client: int) -> Bundle:
         """Return the shifted weights."""

@@ -32,6 +32,7 @@ from firecv.federated.checks import check_number
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.outputs import features_at
 from firecv.federated.schedule import require_rounds
+from firecv.federated.schema import Schema, like
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task, head_name, scores_and_features
@@ -74,6 +75,10 @@ class FedFishr:
         """Return the model's weights and a variance of zero."""
         require_rounds(self.n_rounds, self.label)
         return {"weights": task.weights(), "variance": tree.zeros_like(_head(task)), "round": 0.0}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: the variance of its head's gradients."""
+        return {"variance": like(tree_of(server, "variance"))}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator

@@ -30,6 +30,7 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.checks import check_number
 from firecv.federated.contract import LOCAL, Client, Cohort
 from firecv.federated.offers import benefits, held_out_split, offered
+from firecv.federated.schema import ROUNDING, Schema, like
 from firecv.federated.uploads import Upload, Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Task
@@ -89,6 +90,11 @@ class FedFomo:
             chosen = offered(affinity, others, self.n_offered, exploration, rng)
             sent |= {f"{MODEL}{k}": server[f"{MODEL}{k}"] for k in chosen}
         return sent
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: what each model offered was worth."""
+        values = torch.zeros(self.n_offered, dtype=torch.float64)
+        return {"benefits": like({"values": values}, least=-1 - ROUNDING, most=1 + ROUNDING)}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator

@@ -22,7 +22,10 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.classes import CLASSES, corrected, with_classes
 from firecv.federated.compression import Compression, packed, unpacked
 from firecv.federated.contract import LOCAL, Client, Cohort
+from firecv.federated.fisher_schema import check_can_be_told, fisher_of
+from firecv.federated.schema import Schema
 from firecv.federated.term import Term
+from firecv.federated.uploads import Rule as Combined
 from firecv.federated.uploads import Upload, Uploads
 from firecv.federated.weighing import Weighing
 from firecv.fire import Accumulated, Accumulation
@@ -129,6 +132,8 @@ class Fire:
         """Return the model's weights; nothing is known of any Fisher yet."""
         if self.strength != 0 and self.form in ("weigh", "align"):
             require("unlabelled", holder.regime, f"the form {self.form!r} on the server")
+        if self._asks_for_fisher:
+            check_can_be_told(self.structure, holder)
         labelled = float(holder.regime == "labelled")
         return {"weights": task.weights(), "round": 0.0, "labelled": labelled}
 
@@ -142,17 +147,22 @@ class Fire:
                 sent["information"] = server["information"]
         return sent
 
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: at refreshes, a Fisher if it has one."""
+        if not self._asks_for_fisher or not self._is_due(number_of(server, "round") + 1):
+            return {}
+        return {"fisher": fisher_of(self.structure, self.compression, task, server, holder)}
+
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return the weights after local training and, at refreshes, the client's Fisher."""
         weights, upload = tree_of(server, "weights"), dict[str, Tree | float]()
-        if self._keeps_fisher and self._is_due(number_of(server, "round") + 1):
+        if self._asks_for_fisher and self._is_due(number_of(server, "round") + 1):
             # Draws of its own, so that the samples are shuffled as without FIRE.
             draws = derive_torch(rng.initial_seed(), "fisher")
             local = self._client_fisher(task, weights, client, draws)
-            if local is not None:
-                upload["fisher"] = packed(local.to_tree(), self.compression, draws)
+            upload["fisher"] = packed(local.to_tree(), self.compression, draws)
         if "information" in server:
             memory = {**memory, "information": unpacked(tree_of(server, "information"))}
         known = None
@@ -196,7 +206,7 @@ class Fire:
             new["received"] = {"version": received}
         if not self._is_due(cohort.round):
             return new
-        found = self._refreshed(task, server, aside, holder)
+        found = self._refreshed(task, server, aside, uploads.rule, holder)
         known = self._known(server)
         known = replace(known, validation=None).with_batch(found).finished()
         usable = known.remembered(self.form)
@@ -231,6 +241,13 @@ class Fire:
         is_frozen = self.form == "align" and self.validation == "server"
         return self.form in ("precondition", "quadratic") or is_frozen
 
+    @property
+    def _asks_for_fisher(self) -> bool:
+        """Whether clients send a Fisher at refreshes; that of V alone the server has itself."""
+        is_shared = self.validation == "shared"
+        own, others = self._shares(is_shared)
+        return self._keeps_fisher and self.form != "align" and bool(own or (others and is_shared))
+
     def _is_due(self, number: float) -> bool:
         return (number - 1) % self._every == 0
 
@@ -248,11 +265,9 @@ class Fire:
 
     def _client_fisher(
         self, task: Task, weights: Tree, client: Client, rng: torch.Generator
-    ) -> Fisher | None:
-        """Return what a client says of Fishers at the weights sent out; None if nothing."""
+    ) -> Fisher:
+        """Return what a client says of Fishers at the weights sent out."""
         shares = self._shares(self.validation == "shared")
-        if self.form == "align":
-            return None
         parts: list[tuple[float, Fisher]] = []
         structure = STRUCTURES[self.structure]
         with holding(task, weights), eval_mode(task.model):
@@ -274,7 +289,7 @@ class Fire:
         return (1.0, 0.0) if self.fisher_on == "client" else (0.0, 1.0)
 
     def _refreshed(
-        self, task: Task, server: Bundle, aside: list[Upload], holder: Validation
+        self, task: Task, server: Bundle, aside: list[Upload], rule: Combined, holder: Validation
     ) -> Fisher:
         """Return the Fisher of this refresh: the mean over clients, mixed with that of V."""
         parts: list[tuple[float, Fisher]] = []
@@ -285,18 +300,27 @@ class Fire:
         if self.form == "align":
             share_clients, share_validation = 0.0, 1.0
         if share_clients and aside:
-            fishers = [self._fisher(unpacked(tree_of(u.content, "fisher"))) for u in aside]
-            parts.append((share_clients, mix(fishers, [u.weight for u in aside])))
+            parts.append((share_clients, self._of_clients(aside, rule)))
         if share_validation:
             require("unlabelled", holder.regime, f"fisher_on={self.fisher_on!r} on the server")
             with holding(task, tree_of(server, "weights")):
                 parts.append((share_validation, holder.estimate(STRUCTURES[self.structure], task)))
-        found = _mixed(parts)
-        assert found is not None
-        return found
+        return _mixed(parts)
+
+    def _of_clients(self, aside: list[Upload], rule: Combined) -> Fisher:
+        """Return the Fisher of all clients, combined as their weights are."""
+        sent = [unpacked(tree_of(upload.content, "fisher")) for upload in aside]
+        if rule == "mean":
+            return mix([self._fisher(arrays) for arrays in sent], [u.weight for u in aside])
+        if self.structure != "diagonal":
+            raise ModelError(
+                f"a {self.structure} Fisher has no entries of which to take rule={rule!r}; choose "
+                f"structure='diagonal' or rule='mean'"
+            )
+        pairs = zip(aside, sent, strict=True)
+        answers = [u._replace(content={"fisher": arrays}) for u, arrays in pairs]
+        return self._fisher(Uploads(answers, rule).mean().trees["fisher"])
 
 
-def _mixed(parts: list[tuple[float, Fisher]]) -> Fisher | None:
-    if not parts:
-        return None
+def _mixed(parts: list[tuple[float, Fisher]]) -> Fisher:
     return mix([fisher for _, fisher in parts], [share for share, _ in parts])

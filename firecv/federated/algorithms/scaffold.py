@@ -24,7 +24,8 @@ from torch import Tensor
 from firecv import tree
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.contract import PLAIN, Client, Cohort, require_plain
-from firecv.federated.held import mean_held, with_held
+from firecv.federated.held import held_schema, mean_held, with_held
+from firecv.federated.schema import Schema, like
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
@@ -55,6 +56,11 @@ class SCAFFOLD:
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights and a control variate of zero."""
         return {"weights": task.weights(), "control": tree.zeros_like(task.parameters())}
+
+    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
+        """Return what a client sends beside its weights: the change of its control variate."""
+        control = tree_of(server, "control")
+        return {"control": like(control), **held_schema(server, control)}
 
     def client_update(
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator

@@ -54,14 +54,28 @@ def test_clients_send_averages_of_groups_that_cover_their_samples():
 
 def test_the_server_passes_on_all_averages_of_the_last_round():
     state, _ = toy.run(FedCFA(ONE, group=4), toy.toy_clients((9, 5, 12)), 2)
-    assert state.server["averages"]["x"].shape == (3 + 2 + 3, 4)
-    assert state.server["averages"]["y"].shape == (8, 3)
+    sent = [state.server[f"averages/{k}"] for k in range(3)]
+    assert [tuple(part["x"].shape) for part in sent] == [(3, 4), (2, 4), (3, 4)]
+    assert [tuple(part["y"].shape) for part in sent] == [(3, 3), (2, 3), (3, 3)]
+
+
+def test_averages_of_samples_of_another_shape_are_left_aside():
+    """The model may take both; a client trains with those that are like its own."""
+    task, client, given = toy.toy_task(), toy.toy_clients()[0], averages()
+    other = {"x": given["x"][:, None], "y": given["y"]}
+    sent = [
+        FedCFA(ONE).client_update(
+            task, {"weights": task.weights(), **more}, {}, client, torch.Generator().manual_seed(0)
+        )[0]
+        for more in ({"averages/1": given}, {"averages/0": other, "averages/1": given})
+    ]
+    assert toy.same(*sent)
 
 
 def test_one_step_equals_that_of_the_loss_written_out():
     algorithm = FedCFA(ONE, strength=3.0, decorrelation=0.5, swapped_rate=0.5)
     task, client, given = toy.toy_task(), toy.toy_clients()[0], averages()
-    server = {"weights": task.weights(), "averages": given}
+    server = {"weights": task.weights(), "averages/1": given}
     sent, _ = algorithm.client_update(task, server, {}, client, torch.Generator().manual_seed(3))
     drawn = torch.randint(5, (9,), generator=torch.Generator().manual_seed(3)).tolist()
 
@@ -94,7 +108,7 @@ def test_one_step_equals_that_of_the_loss_written_out():
 
 def test_counterfactuals_train_the_decoder_alone():
     task, client = toy.toy_task(), toy.toy_clients()[0]
-    server = {"weights": task.weights(), "averages": averages()}
+    server = {"weights": task.weights(), "averages/1": averages()}
     sent = [
         FedCFA(ONE, strength, 0.0).client_update(task, server, {}, client, torch.Generator())[0]
         for strength in (0.0, 5.0)

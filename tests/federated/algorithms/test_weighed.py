@@ -8,6 +8,7 @@ from firecv.federated import LocalFleet, Plan, rounds
 from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedDyn
 from firecv.federated.algorithms.weighed import Weighed, label_of
 from firecv.federated.privacy import Private
+from firecv.federated.schema import size
 from firecv.federated.weighing import Weighed as Found
 from firecv.fire.validation import Validation, as_validation
 from tests.federated.quadratics import QUICK, QuadraticTask, optimum, quadratics
@@ -27,6 +28,9 @@ class Fixed:
 
     def client_report(self, task, server, client, rng):
         return {"size": float(len(client))}
+
+    def schema(self, task, server, holder):
+        return {"size": size}
 
     def decide(self, task, server, reports, uploads, cohort, holder):
         assert sorted(reports) == [upload.client for upload in uploads]
