@@ -97,7 +97,7 @@ def _activity(
     """Return the windows of ten seconds; their running number within a file is left out."""
     frame = _with_columns(read(paths[0]), (*ACCELERATION, "user", "class"), paths[0])
     y = _codes(frame.pop("class"), classes, paths[0])
-    user = pd.to_numeric(frame.pop("user").astype(str)).to_numpy(np.int64)
+    user = frame.pop("user").to_numpy(str).astype(np.float64).astype(np.int64)
     return Split(Arrays(typed(frame), y, classes, {"user": user}))
 
 
@@ -170,7 +170,7 @@ def _with_columns(frame: pd.DataFrame, names: Sequence[str], path: Path) -> pd.D
             f"{str(path)!r} lacks the columns {', '.join(missing)}; it has "
             f"{', '.join(map(str, frame.columns))}"
         )
-    return frame[list(names)].copy()
+    return pd.DataFrame(frame, columns=list(names))
 
 
 def _codes(values: pd.Series, labels: Sequence[str], path: Path) -> NDArray[np.int64]:
