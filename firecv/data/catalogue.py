@@ -1,7 +1,7 @@
-"""`DATASETS`: every data set by name, from the facts in three TOML files.
+"""`DATASETS`: every data set by name, from the facts in four TOML files.
 
-``images.toml`` and ``tabular.toml`` hold what is read from files, ``made.toml`` what is made from
-other sets or carried by scikit-learn.
+``images.toml``, ``tabular.toml`` and ``natural.toml`` hold what is read from files, ``made.toml``
+what is made from other sets or carried by scikit-learn.
 """
 
 import tomllib
@@ -14,6 +14,7 @@ from firecv.data import derived, embedded
 from firecv.data.arrays import Split
 from firecv.data.dataset import Dataset, Published
 from firecv.data.images import image_copies
+from firecv.data.natural import natural_copies
 from firecv.data.published_corruptions import CIFAR_C, MNIST_C
 from firecv.data.tabular import Format, table_copies
 
@@ -90,6 +91,22 @@ def _table(name: str, facts: Facts, every: Facts) -> Dataset:
     )
 
 
+def _natural(name: str, facts: Facts, every: Facts) -> Dataset:
+    classes = tuple(facts["classes"])
+    return Dataset(
+        **_shared(name, facts),
+        kind="table",
+        n_train=facts["rows"],
+        n_test=0,
+        shape=tuple(facts["shape"]),
+        classes=classes,
+        copies=natural_copies(name, classes),
+        published=_published(name, facts, every),
+        duplicates=facts["duplicates"],
+        ordered=facts["ordered"],
+    )
+
+
 def _made(name: str, facts: Facts, every: Facts) -> Dataset:
     bases = tuple(facts.get("bases", ()))
     return Dataset(
@@ -110,13 +127,15 @@ def _shared(name: str, facts: Facts) -> Facts:
     """Return the fields that every kind of data set has under the same name."""
     plain = {key: facts[key] for key in ("title", "source", "licence", "citation")}
     traps = tuple(facts.get("traps", ()))
-    return {"name": name, **plain, "traps": traps, "checksum": facts.get("checksum")}
+    known = {key: facts.get(key) for key in ("checksum", "fragments")}
+    return {"name": name, **plain, "traps": traps, **known}
 
 
 def _read() -> dict[str, Dataset]:
     folder = files("firecv.data")
     found: dict[str, Dataset] = {}
-    for file, build in {"images": _image, "tabular": _table, "made": _made}.items():
+    builders = {"images": _image, "tabular": _table, "natural": _natural, "made": _made}
+    for file, build in builders.items():
         every: Facts = tomllib.loads((folder / f"{file}.toml").read_text(encoding="utf-8"))
         found |= {name: build(name, facts, every) for name, facts in every.items()}
     return found

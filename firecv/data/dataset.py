@@ -56,6 +56,10 @@ class Dataset:
         `firecv.data.checksum` of the whole; None where this project never had the whole in hand.
     duplicates
         Rows of a table, label included, that repeat an earlier row.
+    fragments, ordered
+        How it fell into fragments by itself, as a specification of `firecv.data.fragments`
+        ("column:name=hospital"), and whether these follow each other in time, so that training may
+        use only those before the target. None: it came in one piece.
     folds, shifts
         What the paper calls it in its table of folds, and in its table of induced shift.
     """
@@ -77,5 +81,7 @@ class Dataset:
     make: Callable[..., Split] | None = None
     checksum: str | None = None
     duplicates: int | None = None
+    fragments: str | None = None
+    ordered: bool = False
     folds: tuple[str, ...] = ()
     shifts: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ Files are looked for in the folder that the environment variable ``FIRECV_DATA``
 cache that `fetch` fills.
 """
 
+import shutil
 from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,7 +18,7 @@ from firecv.data.dataset import Copy, Dataset
 from firecv.data.download import download as download_file
 from firecv.data.folders import cache_folder, data_folders
 from firecv.data.formats.archives import unpack
-from firecv.errors import DataError, FileFormatError
+from firecv.errors import DataError, FileFormatError, FirecvError
 
 
 def find(name: str) -> Dataset:
@@ -125,12 +126,15 @@ def fetch(name: str) -> None:
             new.append(path)
         download_file(file.url, path, checksum=file.checksum)
         if file.unpack_to is not None:
-            unpack(path, cache_folder() / file.unpack_to)
+            new.append(cache_folder() / file.unpack_to)
+            unpack(path, new[-1])
             path.unlink()
     try:
         verify(name)
-    except FileFormatError:
+    except FirecvError:  # other values than published, or an archive with other files in it
         for path in new:
+            if path.is_dir():
+                shutil.rmtree(path)
             path.unlink(missing_ok=True)
         raise
 

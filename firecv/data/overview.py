@@ -59,6 +59,8 @@ def facts(dataset: Dataset) -> dict[str, Any]:
         "shape": list(dataset.shape),
         "classes": list(dataset.classes),
         "made from": list(dataset.bases),
+        "fragments": dataset.fragments,
+        "order of fragments": _order(dataset),
         "in the paper's table of folds": list(dataset.folds),
         "in the paper's table of shifts": list(dataset.shifts),
         "source": dataset.source,
@@ -68,6 +70,13 @@ def facts(dataset: Dataset) -> dict[str, Any]:
         "traps": list(dataset.traps),
         "checksum": dataset.checksum,
     }
+
+
+def _order(dataset: Dataset) -> str | None:
+    """Return whether fragments follow each other in time; None where there are none."""
+    if dataset.fragments is None:
+        return None
+    return "in time: train on those before the target only" if dataset.ordered else "none"
 
 
 def contents(split: Split) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import struct
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -175,6 +176,20 @@ def test_a_download_with_wrong_values_is_removed(folders, small_mnist, server, m
     with pytest.raises(FileFormatError, match="not the published ones"):
         datasets.fetch("mnist")
     assert not [path for path in folders[1].rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("member", ["elecNormNew.arff", "another.arff"])
+def test_an_unpacked_archive_with_wrong_contents_is_removed(folders, server, member):
+    header = "@relation elec\n" + "".join(
+        f"@attribute {name} numeric\n"
+        for name in ("period", "nswprice", "nswdemand", "vicprice", "vicdemand", "transfer")
+    )
+    with zipfile.ZipFile(server[0] / "elecNormNew.arff.zip", "w") as pack:
+        pack.writestr(member, f"{header}@attribute class {{UP,DOWN}}\n@data\n1,1,1,1,1,1,UP\n")
+    for _ in range(2):  # what is left of the first attempt does not hinder the second
+        with pytest.raises(FirecvError, match="electricity"):
+            datasets.fetch("electricity")
+        assert not [path for path in folders[1].rglob("*") if path.is_file()]
 
 
 def test_what_nobody_publishes_cannot_be_fetched(folders):
