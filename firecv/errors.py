@@ -36,5 +36,9 @@ class FederatedError(FirecvError, RuntimeError):
     """A federated run cannot go on; what was learned up to then is kept."""
 
 
+class InUseError(FirecvError, RuntimeError):
+    """Another process is writing to the same folder."""
+
+
 class FirecvNotice(UserWarning):
     """Something works, but costs or means other than one might expect; said once."""

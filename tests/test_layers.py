@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "firecv"
 PACKAGE = "firecv"
 TIERS = (
-    ("tree", "seeding", "errors", "progress"),
+    ("tree", "seeding", "errors", "progress", "files", "locks"),
     ("regimes", "statistics", "data", "models"),
     ("fisher", "ratios", "charts", "training", "stacked"),
     ("fire", "rivals"),

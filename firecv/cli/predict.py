@@ -1,8 +1,8 @@
 """`firecv predict`: what a trained model says of new rows."""
 
 import csv
+import io
 import json
-import os
 import sys
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from firecv.cli import own_data as own
 from firecv.data.table_files import read_columns
+from firecv.files import open_atomically
 from firecv.trained import Trained, load_trained
 
 EXAMPLES = (
@@ -79,10 +80,7 @@ def _opened(path: Path | None) -> Generator[TextIO]:
     if path is None:
         yield sys.stdout
         return
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield file
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_atomically(path) as binary:
+        file = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+        yield file
+        file.detach()  # writes what is left and leaves the file open, to be forced to the disk

@@ -49,7 +49,8 @@ def run(
     n_rounds
         Number of the last round.
     checkpoint
-        Folder that every round is saved to, and that the run goes on from if it holds one.
+        Folder that every round is saved to, and that the run goes on from if it holds one; a
+        second run on it, while one is under way, raises `firecv.errors.InUseError`.
     evaluate_on
         Labelled sets by name that the weights are judged on; the algorithm does not see them.
         Clients that have a test set are judged on it as well.
@@ -86,9 +87,11 @@ def run(
     check_sets(sets)
     if n_rounds < 1 or every < 1:
         raise DataError(f"n_rounds and every are at least 1, got {n_rounds} and {every}")
-    with _fleet(plan, clients, n_processes, timeout) as fleet:
+    with (
+        _fleet(plan, clients, n_processes, timeout) as fleet,
+        _store(checkpoint, plan, fleet) as store,
+    ):
         judge = _Judge(plan, fleet, sets)
-        store = None if checkpoint is None else Checkpoint(checkpoint, _identity(plan, fleet))
         state, records = _begun(plan, fleet, store, judge)
         good, watch = state, Watch(stop, records[0])
         with rounds_shown(n_rounds, state.round, progress) as show:
@@ -140,6 +143,16 @@ def _fleet(
             yield fleet
     else:
         yield LocalFleet(plan.algorithm, plan.task, clients, plan.seed)
+
+
+@contextmanager
+def _store(checkpoint: str | Path | None, plan: Plan, fleet: Fleet) -> Generator[Checkpoint | None]:
+    """Give the checkpoint, if there is to be one, with no other process using it."""
+    if checkpoint is None:
+        yield None
+        return
+    with Checkpoint(checkpoint, _identity(plan, fleet)).held() as store:
+        yield store
 
 
 def _identity(plan: Plan, fleet: Fleet) -> dict[str, str]:

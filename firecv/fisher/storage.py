@@ -1,12 +1,12 @@
 """Fishers on disk: safetensors with the structure's name beside the arrays; no pickle."""
 
-import os
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as encoded
 
 from firecv.errors import FileFormatError
+from firecv.files import write_atomically
 from firecv.fisher.base import Fisher
 from firecv.fisher.structures import STRUCTURES
 from firecv.tree import Tree
@@ -27,15 +27,9 @@ def save(fisher: Fisher, path: str | Path) -> None:
     ...     load(Path(folder) / "site-a.fisher").diagonal()
     {'w': tensor([1., 2.])}
     """
-    path = Path(path)
     arrays = {n: v.detach().cpu().clone().contiguous() for n, v in fisher.to_tree().items()}
     metadata = {"format": FORMAT, "version": VERSION, "structure": fisher.name}
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        save_file(arrays, part, metadata)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, encoded(arrays, metadata))
 
 
 def load(path: str | Path) -> Fisher:

@@ -3,7 +3,6 @@
 It is plain HTML first: without JavaScript there are no charts, but the tables hold every number.
 """
 
-import os
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from firecv.charts.theme import need_altair
 from firecv.errors import FirecvError
+from firecv.files import write_atomically
 from firecv.report.bound import bound_section
 from firecv.report.colours import palette
 from firecv.report.comparison import comparison_section
@@ -56,12 +56,7 @@ def write_report(folder: str | Path) -> Path:
     folder = Path(folder)
     page = report(read_parts(folder))
     file = folder / "report.html"
-    part = file.with_name(f"{file.name}.part{os.getpid()}")
-    try:
-        part.write_text(page, encoding="utf-8")
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(file, page)
     return file
 
 

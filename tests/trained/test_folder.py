@@ -129,7 +129,7 @@ def test_a_failure_leaves_the_old_model(copy, monkeypatch):
     def fail(*_):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(folder.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="full"):
         trained("erm").save(copy)
     assert load_trained(copy).facts.method == "fire"
