@@ -1,0 +1,271 @@
+"""Commands killed at random moments, started again until they end: the same results, nothing lost.
+
+Each command is killed as often as the environment variable FIRECV_KILLS says, 2 times by default;
+``FIRECV_KILLS=12 python -m pytest -m slow tests/test_kills.py`` kills 60 times in all. Every other
+kill waits until something is being written.
+"""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from firecv.trained import load_trained
+from tests.killed import NAME, archive
+from tests.scripted_server import Server, drip
+
+pytestmark = pytest.mark.slow
+N_KILLS = int(os.environ.get("FIRECV_KILLS", "2"))
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE = 300.0
+OWN = ["--target", "ill", "--fragment", "site", "--validation", "../validation.csv"]
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Give a server that publishes the archive, slowly."""
+    server = Server()
+    server.body, server.script = archive(), [drip] * 1000
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@dataclass
+class Study:
+    """A folder that a command works in."""
+
+    folder: Path
+    server: Server
+    words: list[str]
+
+    def start(self):
+        """Return a process that has begun to carry out the command."""
+        temporary = self.folder.parent / f"{self.folder.name}-temporary"
+        for folder in (self.folder, temporary):
+            folder.mkdir(exist_ok=True)
+        words = [sys.executable, "-m", "tests.killed", self.server.url, *self.words]
+        settings = {
+            "PYTHONPATH": str(ROOT),
+            "FIRECV_CACHE": str(self.folder / "cache"),
+            "TMPDIR": str(temporary),
+            "COLUMNS": "120",
+        }
+        env = {key: value for key, value in os.environ.items() if key != "FIRECV_DATA"}
+        process = subprocess.Popen(
+            words,
+            cwd=self.folder,
+            env=env | settings,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        assert line == b"begun\n", process.communicate()
+        return process
+
+    def finish(self):
+        """Return what the command printed, which must end well, and how long it took."""
+        process, begun = self.start(), time.monotonic()
+        out, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 0, err.decode()
+        assert b"Traceback" not in err, err.decode()
+        return out.decode(), time.monotonic() - begun
+
+    def litter(self):
+        """Return what should not be left: temporary files and locks, here or in the system's."""
+        temporary = self.folder.parent / f"{self.folder.name}-temporary"
+        found = [path for folder in (self.folder, temporary) for path in folder.rglob("*")]
+        return [path for path in found if is_unfinished(path) or path.parent.name == "claims"]
+
+
+def is_unfinished(path):
+    name = path.name
+    return name.startswith(".firecv-") or name.endswith((".lock", ".part", ".etag"))
+
+
+def is_writing(folder):
+    try:
+        return any(path.name.startswith(".firecv-") for path in folder.rglob("*"))
+    except FileNotFoundError:  # it was renamed meanwhile
+        return True
+
+
+def kill(study, wait, *, in_a_write):
+    """Kill the command after so many seconds; return whether it had not ended by then."""
+    process = study.start()
+    time.sleep(wait)
+    until = time.monotonic() + PATIENCE
+    while in_a_write and process.poll() is None and not is_writing(study.folder):
+        assert time.monotonic() < until
+    process.send_signal(signal.SIGKILL)
+    _, err = process.communicate()
+    assert b"Traceback" not in err, err.decode()
+    assert process.returncode in (0, -signal.SIGKILL), err.decode()
+    return process.returncode != 0
+
+
+def lines(path):
+    """Return the whole lines of a file."""
+    content = path.read_bytes() if path.exists() else b""
+    return content[: content.rfind(b"\n") + 1].splitlines()
+
+
+# What is finished, as pieces that may never change again.
+
+
+def rounds_done(folder):
+    newest = max((folder / "run").glob("round-*.json"), default=None)
+    if newest is None:
+        return set()
+    n_bytes = json.loads(newest.read_text())["records"]["n_bytes"]
+    return set((folder / "run" / "records.jsonl").read_bytes()[:n_bytes].splitlines())
+
+
+def trainings_done(folder):
+    return set(lines(folder / "comparison.jsonl"))
+
+
+def runs_done(folder):
+    return {path.read_bytes() for path in (folder / "results" / "loose").glob("*.json")}
+
+
+def model_kept(folder):
+    """Return nothing: a training goes on from nowhere, but the old model or the new is there."""
+    assert load_trained(folder / "model").facts.method in ("erm", "fire")
+    return set()
+
+
+def bytes_fetched(folder):
+    """Return the bytes that have arrived, one by one their number."""
+    part, whole = (folder / "cache" / NAME / name for name in ("all.zip.part", "all.zip"))
+    if (folder / "cache" / NAME / "unpacked").exists() or whole.exists():
+        return set(range(0, len(archive()), 1024))
+    return set(range(0, part.stat().st_size if part.exists() else 0, 1024))
+
+
+# What a command leaves, without times.
+
+
+def federation(folder, out):
+    found = json.loads(out)
+    for record in found["records"]:
+        del record["seconds"]
+    states = {path.name for path in (folder / "run").glob("*.safetensors")}  # names are checksums
+    return found, states
+
+
+def comparison(folder, out):
+    return out, set(lines(folder / "comparison.jsonl")), (folder / "comparison.json").read_text()
+
+
+def results(folder, out):
+    records = [json.loads(record) for record in sorted(runs_done(folder))]
+    return out, {record["id"]: (record["run"], record["columns"]) for record in records}
+
+
+def files(folder, out):
+    return {
+        path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    }
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command, what of it is finished at any moment, and what it leaves in the end.
+
+    Attributes
+    ----------
+    words
+        As a person types it.
+    done
+        What is finished in the folder.
+    left
+        What is compared with a run that nobody killed.
+    before
+        A command that ends well before the one to be killed begins.
+    is_resumed
+        Whether it goes on where it was killed, or begins again.
+    """
+
+    words: list[str]
+    done: Callable[[Path], set]
+    left: Callable[[Path, str], object]
+    before: list[str] | None = None
+    is_resumed: bool = True
+
+
+TRAIN = ["train", "../data.csv", *OWN, "--out", "model"]
+COMMANDS = {
+    "federated": Command(
+        ["federated", "simulate", "digits", "--fragments", "iid:n=8", "--algorithm", "scaffold",
+         "--participation", "0.5", "--rounds", "40", "--checkpoint", "run", "--json"],
+        rounds_done, federation),
+    "compare": Command(
+        ["compare", "../data.csv", *OWN, "--methods", "iwerm,fire", "--seeds", "8",
+         "--epochs", "20", "--out", "."],
+        trainings_done, comparison),
+    "train": Command(
+        [*TRAIN, "--set", "n_epochs=40"], model_kept, files,
+        before=[*TRAIN, "--method", "erm", "--set", "n_epochs=1"], is_resumed=False),
+    "table": Command(
+        ["table", NAME, "--results", "results"], runs_done, results),
+    "fetch": Command(["data", "fetch", NAME], bytes_fetched, files),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def studies(tmp_path_factory, server):
+    """Return a function that makes a folder to work in, beside the user's data."""
+    root = tmp_path_factory.mktemp("kills")
+    rng = np.random.default_rng(0)
+    for name, n in (("data", 300), ("validation", 120)):
+        x = rng.normal(size=(n, 4))
+        frame = pd.DataFrame(x, columns=list("abcd"))
+        frame["site"] = rng.choice(["A", "B", "C"], n)
+        frame["ill"] = np.where(x[:, 0] + rng.normal(size=n) > 0, "yes", "no")
+        frame.to_csv(root / f"{name}.csv", index=False)
+    return lambda name, words: Study(root / name, server, words)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_kills_change_no_result_and_lose_nothing(name, studies, server):
+    command = COMMANDS[name]
+    whole, killed = (studies(f"{name}-{what}", command.words) for what in ("whole", "killed"))
+    for study in (whole, killed):
+        if command.before is not None:
+            Study(study.folder, server, command.before).finish()
+    out, seconds = whole.finish()
+    wanted = command.left(whole.folder, out)
+    assert not whole.litter()
+    server.requests.clear()
+    rng, done, n_killed = random.Random(name), set(), 0
+    share = 1.6 / N_KILLS if command.is_resumed else 1.0
+    for k in range(N_KILLS):
+        wait = rng.uniform(0, share * seconds)
+        n_killed += kill(killed, wait, in_a_write=k % 2 == 1)
+        now = command.done(killed.folder)
+        assert done <= now, "what was finished is gone, or was done again"
+        done = now
+    out, _ = killed.finish()
+    assert command.left(killed.folder, out) == wanted
+    assert done <= command.done(killed.folder)
+    assert not killed.litter()
+    if name == "fetch":
+        starts = [int((each or "bytes=0-")[6:-1]) for each in server.ranges()]
+        assert starts == sorted(starts) and starts.count(0) <= 1 + n_killed
+    print(f"{name}: {n_killed} kills, {len(done)} pieces were kept at the last")
+    assert n_killed >= N_KILLS / 2
