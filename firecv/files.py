@@ -67,7 +67,7 @@ def open_atomically(path: str | Path, *, sync: bool = True) -> Generator[BinaryI
         return
     target = Path(os.path.realpath(path))
     with temporary(target.parent) as part:
-        with part.open("xb") as file:
+        with _new(part, path) as file:
             yield file
             if sync:
                 file.flush()
@@ -133,6 +133,14 @@ def working_folder() -> Generator[Path]:
     with temporary(Path(tempfile.gettempdir())) as folder:
         folder.mkdir(mode=0o700)
         yield folder
+
+
+def _new(part: Path, path: Path) -> BinaryIO:
+    """Return a new file; an error names the path that the caller knows."""
+    try:
+        return part.open("xb")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def _rename(part: Path, path: Path, *, sync: bool) -> None:

@@ -53,6 +53,13 @@ def test_a_failure_leaves_the_old_file_and_no_other(tmp_path):
     assert names(tmp_path) == ["file"] and path.read_text() == "old"
 
 
+def test_an_error_names_the_file_that_was_asked_for(tmp_path):
+    path = tmp_path / "nowhere" / "file"
+    with pytest.raises(FileNotFoundError) as caught:
+        write_atomically(path, "")
+    assert caught.value.filename == str(path)
+
+
 def test_the_temporary_name_holds_the_process_and_ignores_the_length_of_the_name(tmp_path):
     path = tmp_path / ("x" * 255)
     with open_atomically(path):
