@@ -74,7 +74,7 @@ def table(protocol) -> Table:
         Cell(f"{n_epochs} epochs", column, Folds("wine", 2, method, regime, n_epochs=n_epochs),
              regime, 20)
         for n_epochs in range(60, 84, 2)
-        for column, method, regime in (("ERM", "erm", "none"), ("FIRE", "fire", "unlabelled"))
+        for column, method, regime in (("ERM", "erm", "none"), ("FIRE", "fire-align", "unlabelled"))
     ]  # fmt: skip
     return Table(NAME, "Killed", protocol, tuple(cells), rival="ERM", tested=("FIRE",))
 

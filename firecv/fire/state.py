@@ -6,13 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save
 from torch import Tensor
 
 from firecv.errors import FileFormatError, StructureError
 from firecv.files import write_atomically
 from firecv.fire.accumulate import Accumulated
 from firecv.fisher.base import Fisher
+from firecv.fisher.storage import encoded as to_bytes
 from firecv.fisher.structures import STRUCTURES
 from firecv.tree import Tree, check_match
 
@@ -71,7 +71,7 @@ def encoded(state: dict[str, Any]) -> bytes:
     plain = _flatten(state, "", arrays)
     metadata = {"format": FORMAT, "version": VERSION, "state": json.dumps(plain)}
     tensors = {name: value.cpu().contiguous() for name, value in arrays.items()}
-    return save(tensors, metadata)
+    return to_bytes(tensors, metadata)
 
 
 def read(path: str | Path) -> dict[str, Any]:

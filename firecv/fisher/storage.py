@@ -1,9 +1,11 @@
 """Fishers on disk: safetensors with the structure's name beside the arrays; no pickle."""
 
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as encoded
+from safetensors.torch import save as to_bytes
 
 from firecv.errors import FileFormatError
 from firecv.files import write_atomically
@@ -13,6 +15,8 @@ from firecv.tree import Tree
 
 FORMAT = "firecv-fisher"
 VERSION = "1"
+LENGTH_BYTES = 8
+"""In front of a safetensors file, the length of its header."""
 
 
 def save(fisher: Fisher, path: str | Path) -> None:
@@ -30,6 +34,32 @@ def save(fisher: Fisher, path: str | Path) -> None:
     arrays = {n: v.detach().cpu().clone().contiguous() for n, v in fisher.to_tree().items()}
     metadata = {"format": FORMAT, "version": VERSION, "structure": fisher.name}
     write_atomically(path, encoded(arrays, metadata))
+
+
+def encoded(arrays: Tree, metadata: Mapping[str, str]) -> bytes:
+    """Return arrays and metadata as safetensors, always the same bytes for the same content.
+
+    Parameters
+    ----------
+    arrays
+        On the CPU, contiguous, none sharing memory with another.
+    metadata
+        Its entries are put in the order of their names; safetensors itself puts them in any order.
+
+    Examples
+    --------
+    >>> import torch
+    >>> arrays = {"w": torch.ones(2)}
+    >>> encoded(arrays, {"b": "1", "a": "2"}) == encoded(arrays, {"a": "2", "b": "1"})
+    True
+    """
+    data = to_bytes(arrays, dict(metadata))
+    body = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
+    header = json.loads(data[LENGTH_BYTES:body])
+    header["__metadata__"] = dict(sorted(metadata.items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % LENGTH_BYTES)  # arrays begin at a multiple of eight bytes
+    return len(text).to_bytes(LENGTH_BYTES, "little") + text + data[body:]
 
 
 def load(path: str | Path) -> Fisher:

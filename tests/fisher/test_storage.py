@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from firecv.errors import FileFormatError
 from firecv.fisher import STRUCTURES, Diagonal, as_matrix, estimate, load, save
+from firecv.fisher.storage import encoded
 from firecv.models import Task
 from tests.cases import make_case
 
@@ -78,6 +80,19 @@ def test_ours_but_not_right(change: dict[str, str], reason: str, tmp_path: Path)
     save_file({"w": torch.ones(2)}, tmp_path / "f", metadata)
     with pytest.raises(FileFormatError, match=reason):
         load(tmp_path / "f")
+
+
+def test_the_same_fisher_is_the_same_bytes(tmp_path: Path) -> None:
+    contents = {good(tmp_path / f"{k}.fisher") for k in range(20)}
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize("name", ["w", 'a"b\\c', "grüße\x01\x7f\u2028", "x" * 999])
+def test_whatever_names_and_metadata_hold_they_come_back(name: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(encoded({name: torch.ones(3)}, {name: name, "b": "1", "a": "2"}))
+    with safe_open(tmp_path / "f", framework="pt") as file:
+        assert file.metadata() == {name: name, "b": "1", "a": "2"}
+        assert torch.equal(file.get_tensor(name), torch.ones(3))
 
 
 def test_a_missing_file(tmp_path: Path) -> None:
