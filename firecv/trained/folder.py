@@ -7,7 +7,6 @@ that a model is replaced whole or not at all.
 
 import hashlib
 import json
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -83,7 +82,8 @@ def _write(folder: Path, plain: Mapping[str, object], estimator: Estimator) -> N
     write_atomically(folder / JSON, text)
     for old in folder.glob("estimator-*"):
         if old.name != _name(digest) and (old / ESTIMATOR_JSON).is_file():
-            shutil.rmtree(old)
+            with temporary(folder) as part:  # which removes it, at the latest after a kill
+                move(old, part)
 
 
 def _write_estimator(folder: Path, estimator: Estimator) -> str:
