@@ -29,6 +29,7 @@ pytestmark = pytest.mark.slow
 N_KILLS = int(os.environ.get("FIRECV_KILLS", "2"))
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 300.0
+BEGUN = b"begun\n"
 OWN = ["--target", "ill", "--fragment", "site", "--validation", "../validation.csv"]
 
 
@@ -52,43 +53,51 @@ class Study:
     server: Server
     words: list[str]
 
+    @property
+    def temporary(self):
+        """The folder of its temporary files."""
+        return self.folder.with_name(f"{self.folder.name}.temporary")
+
     def start(self):
         """Return a process that has begun to carry out the command."""
-        temporary = self.folder.parent / f"{self.folder.name}-temporary"
-        for folder in (self.folder, temporary):
+        for folder in (self.folder, self.temporary):
             folder.mkdir(exist_ok=True)
         words = [sys.executable, "-m", "tests.killed", self.server.url, *self.words]
         settings = {
             "PYTHONPATH": str(ROOT),
             "FIRECV_CACHE": str(self.folder / "cache"),
-            "TMPDIR": str(temporary),
+            "TMPDIR": str(self.temporary),
             "COLUMNS": "120",
         }
-        env = {key: value for key, value in os.environ.items() if key != "FIRECV_DATA"}
-        process = subprocess.Popen(
-            words,
-            cwd=self.folder,
-            env=env | settings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-        )
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        assert line == b"begun\n", process.communicate()
+        env = {key: value for key, value in os.environ.items() if key != "FIRECV_DATA"} | settings
+        with self.said("out").open("wb") as out, self.said("err").open("wb") as err:
+            process = subprocess.Popen(words, cwd=self.folder, env=env, stdout=out, stderr=err)
+        until = time.monotonic() + PATIENCE
+        while not self.said("out").read_bytes().startswith(BEGUN):
+            assert process.poll() is None and time.monotonic() < until, self.errors()
+            time.sleep(0.001)
         return process
+
+    def said(self, where):
+        """Return the file that the command's output, or its messages, are in."""
+        return self.folder.with_name(f"{self.folder.name}.{where}")
+
+    def errors(self):
+        """Return its messages, none of which may be a traceback."""
+        text = self.said("err").read_text()
+        assert "Traceback" not in text, text
+        return text
 
     def finish(self):
         """Return what the command printed, which must end well, and how long it took."""
         process, begun = self.start(), time.monotonic()
-        out, err = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 0, err.decode()
-        assert b"Traceback" not in err, err.decode()
-        return out.decode(), time.monotonic() - begun
+        process.wait(PATIENCE)
+        assert process.returncode == 0, self.errors()
+        return self.said("out").read_bytes()[len(BEGUN) :].decode(), time.monotonic() - begun
 
     def litter(self):
         """Return what should not be left: temporary files and locks, here or in the system's."""
-        temporary = self.folder.parent / f"{self.folder.name}-temporary"
-        found = [path for folder in (self.folder, temporary) for path in folder.rglob("*")]
+        found = [path for folder in (self.folder, self.temporary) for path in folder.rglob("*")]
         return [path for path in found if is_unfinished(path) or path.parent.name == "claims"]
 
 
@@ -97,9 +106,10 @@ def is_unfinished(path):
     return name.startswith(".firecv-") or name.endswith((".lock", ".part", ".etag"))
 
 
-def is_writing(folder):
+def is_writing(folder, process):
+    """Return whether a process, and not one that was killed before, has a temporary file here."""
     try:
-        return any(path.name.startswith(".firecv-") for path in folder.rglob("*"))
+        return any(folder.rglob(f".firecv-*-{process.pid}-*"))
     except FileNotFoundError:  # it was renamed meanwhile
         return True
 
@@ -109,12 +119,12 @@ def kill(study, wait, *, in_a_write):
     process = study.start()
     time.sleep(wait)
     until = time.monotonic() + PATIENCE
-    while in_a_write and process.poll() is None and not is_writing(study.folder):
+    while in_a_write and process.poll() is None and not is_writing(study.folder, process):
         assert time.monotonic() < until
+        time.sleep(0.0002)
     process.send_signal(signal.SIGKILL)
-    _, err = process.communicate()
-    assert b"Traceback" not in err, err.decode()
-    assert process.returncode in (0, -signal.SIGKILL), err.decode()
+    process.wait()
+    assert process.returncode in (0, -signal.SIGKILL), study.errors()
     return process.returncode != 0
 
 
