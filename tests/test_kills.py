@@ -114,11 +114,17 @@ def is_writing(folder, process):
         return True
 
 
-def kill(study, wait, *, in_a_write):
-    """Kill the command after so many seconds; return whether it had not ended by then."""
-    process = study.start()
-    time.sleep(wait)
-    until = time.monotonic() + PATIENCE
+def kill(study, done, n_pieces, pause, *, in_a_write):
+    """Kill the command when that many pieces are finished, and a pause is over.
+
+    With `in_a_write` it is killed when it then writes for the first time. Return whether it had not
+    ended by then.
+    """
+    process, until = study.start(), time.monotonic() + PATIENCE
+    while process.poll() is None and len(done(study.folder)) < n_pieces:
+        assert time.monotonic() < until
+        time.sleep(0.002)
+    time.sleep(pause)
     while in_a_write and process.poll() is None and not is_writing(study.folder, process):
         assert time.monotonic() < until
         time.sleep(0.0002)
@@ -207,15 +213,12 @@ class Command:
         What is compared with a run that nobody killed.
     before
         A command that ends well before the one to be killed begins.
-    is_resumed
-        Whether it goes on where it was killed, or begins again.
     """
 
     words: list[str]
     done: Callable[[Path], set]
     left: Callable[[Path, str], object]
     before: list[str] | None = None
-    is_resumed: bool = True
 
 
 TRAIN = ["train", "../data.csv", *OWN, "--out", "model"]
@@ -230,7 +233,7 @@ COMMANDS = {
         trainings_done, comparison),
     "train": Command(
         [*TRAIN, "--set", "n_epochs=40"], model_kept, files,
-        before=[*TRAIN, "--method", "erm", "--set", "n_epochs=1"], is_resumed=False),
+        before=[*TRAIN, "--method", "erm", "--set", "n_epochs=1"]),
     "table": Command(
         ["table", NAME, "--results", "results"], runs_done, results),
     "fetch": Command(["data", "fetch", NAME], bytes_fetched, files),
@@ -263,10 +266,14 @@ def test_kills_change_no_result_and_lose_nothing(name, studies, server):
     assert not whole.litter()
     server.requests.clear()
     rng, done, n_killed = random.Random(name), set(), 0
-    share = 1.6 / N_KILLS if command.is_resumed else 1.0
+    n_all = len(command.done(whole.folder))
+    longest = 2 * seconds / n_all if n_all else seconds
     for k in range(N_KILLS):
-        wait = rng.uniform(0, share * seconds)
-        n_killed += kill(killed, wait, in_a_write=k % 2 == 1)
+        most = int(
+            1.5 * (n_all - len(done)) / (N_KILLS - k + 1)
+        )  # so that some is left to the last
+        n_pieces, pause = len(done) + rng.randint(0, most), rng.uniform(0, longest)
+        n_killed += kill(killed, command.done, n_pieces, pause, in_a_write=k % 2 == 1)
         now = command.done(killed.folder)
         assert done <= now, "what was finished is gone, or was done again"
         done = now
@@ -277,5 +284,5 @@ def test_kills_change_no_result_and_lose_nothing(name, studies, server):
     if name == "fetch":
         starts = [int((each or "bytes=0-")[6:-1]) for each in server.ranges()]
         assert starts == sorted(starts) and starts.count(0) <= 1 + n_killed
-    print(f"{name}: {n_killed} kills, {len(done)} pieces were kept at the last")
+    print(f"{name}: {n_killed} kills; {len(done)} of {n_all} pieces were finished at the last one")
     assert n_killed >= N_KILLS / 2
