@@ -166,11 +166,14 @@ def model_kept(folder):
 
 
 def bytes_fetched(folder):
-    """Return the bytes that have arrived, one by one their number."""
-    part, whole = (folder / "cache" / NAME / name for name in ("all.zip.part", "all.zip"))
-    if (folder / "cache" / NAME / "unpacked").exists() or whole.exists():
-        return set(range(0, len(archive()), 1024))
-    return set(range(0, part.stat().st_size if part.exists() else 0, 1024))
+    """Return numbers, one for each kilobyte that has arrived."""
+    home = folder / "cache" / NAME
+    try:
+        size = (home / "all.zip.part").stat().st_size
+    except FileNotFoundError:  # not begun, or complete
+        is_complete = any((home / name).exists() for name in ("all.zip", "unpacked"))
+        size = len(archive()) if is_complete else 0
+    return set(range(0, size, 1024))
 
 
 # What a command leaves, without times.
