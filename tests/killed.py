@@ -70,12 +70,18 @@ def dataset(address: str) -> Dataset:
 
 def table(protocol) -> Table:
     """Return a table of many short runs."""
+    columns = (("ERM", "erm", "none", None), ("FIRE", "fire-align", "unlabelled", 0.1))
     cells = [
-        Cell(f"{n_epochs} epochs", column, Folds("wine", 2, method, regime, n_epochs=n_epochs),
-             regime, 20)
+        Cell(
+            f"{n_epochs} epochs",
+            column,
+            Folds("wine", 2, method, regime, strength, n_epochs=n_epochs),
+            regime,
+            20,
+        )
         for n_epochs in range(60, 84, 2)
-        for column, method, regime in (("ERM", "erm", "none"), ("FIRE", "fire-align", "unlabelled"))
-    ]  # fmt: skip
+        for column, method, regime, strength in columns
+    ]
     return Table(NAME, "Killed", protocol, tuple(cells), rival="ERM", tested=("FIRE",))
 
 
