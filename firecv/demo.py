@@ -18,6 +18,7 @@ from firecv.data.rotation import rotate
 from firecv.diagnose import diagnose_own
 from firecv.errors import FirecvError
 from firecv.federated.simulation import Simulation, simulate
+from firecv.files import write_atomically
 from firecv.report import keep
 from firecv.seeding import derive
 
@@ -70,7 +71,7 @@ def _answered(folder: Path) -> str:
     folder.mkdir(exist_ok=True)
     data, validation = folder / "sites.csv", folder / "validation.csv"
     for table, path in zip(tables(), (data, validation), strict=True):
-        table.to_csv(path, index=False)
+        write_atomically(path, table.to_csv(index=False))
     _say("firecv diagnose", data, validation, "--fragment site", "Is there shift, and where?")
     read = read_own(data, target="digit", fragment="site", validation=validation)
     diagnosis = diagnose_own(read, progress=True)

@@ -40,5 +40,9 @@ class PolicyError(FirecvError, RuntimeError):
     """A site is asked for what its policy does not allow."""
 
 
+class InUseError(FirecvError, RuntimeError):
+    """Another process is writing to the same folder."""
+
+
 class FirecvNotice(UserWarning):
     """Something works, but costs or means other than one might expect; said once."""

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent / "firecv"
 PACKAGE = "firecv"
 TIERS = (
-    ("tree", "seeding", "errors", "display"),
+    ("tree", "seeding", "errors", "display", "files", "locks"),
     ("regimes", "statistics", "progress", "data", "models"),
     ("fisher", "ratios", "charts", "training", "stacked"),
     ("fire", "rivals"),

@@ -1,10 +1,11 @@
 """What every chart shares: a figure without a window, colours, sizes of text, and writing."""
 
-import os
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firecv.errors import FirecvError
+from firecv.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -31,10 +32,6 @@ def new_figure(width: float, height: float) -> "Figure":
 
 def save(figure: "Figure", path: str | Path) -> None:
     """Write a figure to a PNG file; one of the same name is replaced once the new one is whole."""
-    path = Path(path)
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        figure.savefig(part, format="png", dpi=160, facecolor="white")
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png", dpi=160, facecolor="white")
+    write_atomically(path, drawn.getvalue())

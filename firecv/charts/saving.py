@@ -1,13 +1,13 @@
 """Writing Altair charts to files, without a browser and without a connection."""
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from firecv.charts.theme import need_altair
 from firecv.errors import FirecvError
+from firecv.files import write_atomically
 
 if TYPE_CHECKING:
     from altair.typing import ChartType
@@ -34,12 +34,7 @@ def save_chart(chart: "ChartType", path: str | Path) -> None:
             f"{', '.join(FORMATS)}"
         )
     need_altair()
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        part.write_bytes(FORMATS[path.suffix](chart))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, FORMATS[path.suffix](chart))
 
 
 def _png(chart: "ChartType") -> bytes:

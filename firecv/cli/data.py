@@ -49,11 +49,9 @@ def info(name: Name, as_json: Json = False) -> None:
 @app.command(epilog="Example: firecv data fetch fashion_mnist")
 def fetch(name: Name) -> None:
     """Download a data set, going on where an earlier download stopped, and check it."""
-    if datasets.is_here(name):
-        say(f"{name} is here already.")
-        return
+    is_here = datasets.is_here(name)
     datasets.fetch(name)
-    say(f"{name} is here now and is as published.")
+    say(f"{name} is here already." if is_here else f"{name} is here now and is as published.")
 
 
 @app.command(epilog="Examples: firecv data verify heart; firecv data verify")

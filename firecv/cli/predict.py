@@ -5,8 +5,8 @@ is written with ``'`` before it, which spreadsheets show as text; so is text tha
 and goes on like a formula, so that taking one ``'`` off gives every name back.
 """
 
+import io
 import json
-import os
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from firecv.cli import own_data as own
 from firecv.cli.terminal import emit
 from firecv.data.table_files import read_columns
+from firecv.files import open_atomically
 from firecv.trained import Trained, load_trained
 
 EXAMPLES = (
@@ -103,10 +104,7 @@ def _opened(path: Path | None) -> Generator[Callable[[str], object]]:
     if path is None:
         yield emit
         return
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        with part.open("w", encoding="utf-8", newline="") as file:
-            yield lambda lines: file.write(f"{lines}\n")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    with open_atomically(path) as binary:
+        file = io.TextIOWrapper(binary, encoding="utf-8", newline="")
+        yield lambda lines: file.write(f"{lines}\n")
+        file.detach()  # writes what is left and leaves the file open, to be forced to the disk

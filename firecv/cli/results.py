@@ -14,6 +14,7 @@ from firecv.experiments.pages import pages as write_pages
 from firecv.experiments.standing import results_folder, statuses
 from firecv.experiments.store import Store
 from firecv.experiments.watch import minutes
+from firecv.files import write_atomically
 
 MEMORY = Path("benchmarks/results/fisher.json")
 app = typer.Typer(help="Results of experiments: how far they are.", no_args_is_help=True)
@@ -53,7 +54,7 @@ def pages(
     """Write the pages on the paper's claims and on where FIRE gains."""
     holdings = Holdings.of(Store(results_folder(results)))
     for name, words in write_pages(holdings, MEMORY).items():
-        (out / name).write_text(words, encoding="utf-8")
+        write_atomically(out / name, words)
         say(f"wrote {out / name}")
 
 

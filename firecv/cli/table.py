@@ -18,6 +18,7 @@ from firecv.experiments.standing import Todo, results_folder, summary_of, todo
 from firecv.experiments.store import Store
 from firecv.experiments.summary import TableSummary
 from firecv.experiments.watch import minutes
+from firecv.files import write_atomically
 
 EXAMPLES = (
     "Examples: firecv table rotated --budget 10; firecv table folds-fire --cells 'Bupa/*' "
@@ -119,7 +120,7 @@ def _write(summary: TableSummary, format: str, out: Path | None) -> None:
     if out is None:
         emit(words)
     else:
-        out.write_text(words, encoding="utf-8")
+        write_atomically(out, words)
         tell(f"wrote {out}")
 
 

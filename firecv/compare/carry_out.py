@@ -1,8 +1,8 @@
 """All trainings of a comparison, those that are kept left out, one or several at a time."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
@@ -11,6 +11,8 @@ from joblib import Parallel, delayed, parallel_config
 
 from firecv.compare.measure import Cell, Measured, measure
 from firecv.compare.prepare import Prepared
+from firecv.files import append_line
+from firecv.locks import locked
 from firecv.progress import bar
 
 FILE = "comparison.jsonl"
@@ -43,6 +45,24 @@ def carry_out(
     progress
         Whether to show a bar on a terminal.
     """
+    with _alone(folder):
+        return _carried_out(cells, prepared, n_jobs, folder, progress)
+
+
+@contextmanager
+def _alone(folder: Path | None) -> Generator[None]:
+    """Keep other processes from doing the same trainings in the same folder."""
+    if folder is None:
+        yield
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder / "comparison.lock", f"the comparison in {str(folder)!r}", wait=False):
+        yield
+
+
+def _carried_out(
+    cells: Sequence[Cell], prepared: Prepared, n_jobs: int, folder: Path | None, progress: bool
+) -> dict[Cell, Measured]:
     checksum = prepared.checksum
     ids = {cell: cell.id(checksum) for cell in cells}
     kept = {} if folder is None else read_kept(folder / FILE)
@@ -103,8 +123,7 @@ def _with_cell(cell: Cell, prepared: Prepared) -> tuple[Cell, Measured]:
 
 
 def _keep(file: Path, name: str, cell: Cell, measured: Measured) -> None:
-    """Add a line, on a line of its own even after one that was cut short."""
-    file.parent.mkdir(parents=True, exist_ok=True)
+    """Add a line for a finished training."""
     facts: Mapping[str, object] = {
         "id": name,
         "method": cell.entry.name,
@@ -114,10 +133,4 @@ def _keep(file: Path, name: str, cell: Cell, measured: Measured) -> None:
         "notices": measured.notices,
         "settings": asdict(cell.settings),
     }
-    with file.open("a+b") as stream:
-        end = stream.seek(0, os.SEEK_END)
-        stream.seek(max(0, end - 1))
-        start = b"" if stream.read(1) in (b"", b"\n") else b"\n"
-        stream.write(start + json.dumps(facts, separators=(",", ":")).encode() + b"\n")
-        stream.flush()
-        os.fsync(stream.fileno())
+    append_line(file, json.dumps(facts, separators=(",", ":")).encode() + b"\n")

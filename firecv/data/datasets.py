@@ -19,6 +19,7 @@ from firecv.data.download import download as download_file
 from firecv.data.folders import cache_folder, data_folders
 from firecv.data.formats.archives import unpack
 from firecv.errors import DataError, FileFormatError, FirecvError
+from firecv.locks import locked
 
 
 def find(name: str) -> Dataset:
@@ -116,6 +117,7 @@ def fetch(name: str) -> None:
     for base in dataset.bases:
         fetch(base)
     if is_here(name):
+        _remove_archives(dataset)
         return
     if not dataset.published:
         raise DataError(_absent(dataset))
@@ -124,11 +126,16 @@ def fetch(name: str) -> None:
         path = cache_folder() / file.path
         if not path.is_file():
             new.append(path)
-        download_file(file.url, path, checksum=file.checksum)
-        if file.unpack_to is not None:
-            new.append(cache_folder() / file.unpack_to)
-            unpack(path, new[-1])
-            path.unlink()
+        if file.unpack_to is None:
+            download_file(file.url, path, checksum=file.checksum)
+        else:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with locked(path.with_name(f"{path.name}.unpacking.lock")):
+                if not is_here(name):  # the process we waited for may have unpacked it
+                    download_file(file.url, path, checksum=file.checksum)
+                    new.append(cache_folder() / file.unpack_to)
+                    unpack(path, new[-1])
+                _remove_archives(dataset)
     try:
         verify(name)
     except FirecvError:  # other values than published, or an archive with other files in it
@@ -137,6 +144,13 @@ def fetch(name: str) -> None:
                 shutil.rmtree(path)
             path.unlink(missing_ok=True)
         raise
+
+
+def _remove_archives(dataset: Dataset) -> None:
+    """Remove what has been unpacked, by this process or by one that was killed right after."""
+    for file in dataset.published:
+        if file.unpack_to is not None and (cache_folder() / file.unpack_to).exists():
+            (cache_folder() / file.path).unlink(missing_ok=True)
 
 
 def verify(name: str) -> Split:

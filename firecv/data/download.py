@@ -6,9 +6,7 @@ server's tag of the version that is being fetched. A lock on ``NAME.lock``, whic
 when its process dies, keeps a second process waiting until the file is there.
 """
 
-import errno
 import hashlib
-import os
 import re
 import sys
 import time
@@ -17,10 +15,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from firecv.display import visible
 from firecv.errors import DataError, FileFormatError, FirecvError
+from firecv.files import move, write_atomically
+from firecv.locks import locked
 
 if TYPE_CHECKING:
     from requests import Response
@@ -32,7 +32,6 @@ PIECE = 1 << 16
 """Bytes read at once, at most."""
 
 DIGITS = {"md5": 32, "sha256": 64}
-NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
 
 class Progress(Protocol):
@@ -89,7 +88,7 @@ def download(
         if _is_right(path, checksum):
             return path
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _alone(path.with_name(f"{path.name}.lock")):
+        with locked(path.with_name(f"{path.name}.lock")):
             if not _is_right(path, checksum):  # the process we waited for may have fetched it
                 with _shown(path.name, progress) as tell:
                     _fetch(_Job(url, path, checksum, timeout), retries, tell)
@@ -157,7 +156,7 @@ def _fetch(job: _Job, retries: int, tell: Progress) -> None:
             f"{job.checksum}; it has changed or was damaged on its way. Try again later, or put "
             f"the right file at {str(job.path)!r} by hand"
         )
-    os.replace(job.part, job.path)
+    move(job.part, job.path)
     job.discard()
 
 
@@ -237,7 +236,7 @@ def _begin(job: _Job, tag: str) -> None:
     job.discard()
     job.part.touch()
     if tag and not tag.startswith("W/"):  # a weak tag does not vouch for bytes
-        job.tag.write_text(tag, "latin-1")
+        write_atomically(job.tag, tag.encode("latin-1"))
 
 
 def _receive(
@@ -268,39 +267,6 @@ def _pieces(response: "Response") -> Iterator[bytes]:
         if not piece:
             return
         yield piece
-
-
-@contextmanager
-def _alone(lock: Path) -> Generator[None]:
-    """Hold the lock at `lock`; where the file system has no locks, just go on."""
-    while True:
-        with open(lock, "w") as file:
-            _wait_for(file)
-            if _is_at(file, lock):  # else the last holder removed it while we waited
-                try:
-                    yield
-                finally:
-                    lock.unlink(missing_ok=True)
-                return
-
-
-def _wait_for(file: IO[str]) -> None:
-    """Wait for the lock on a file; Windows, which has another kind, does without."""
-    if sys.platform != "win32":
-        import fcntl
-
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-        except OSError as error:
-            if error.errno not in NO_LOCKS:
-                raise
-
-
-def _is_at(file: IO[str], path: Path) -> bool:
-    try:
-        return os.path.samestat(os.fstat(file.fileno()), path.stat())
-    except FileNotFoundError:
-        return False
 
 
 @contextmanager

@@ -6,7 +6,6 @@ folder always holds one whole estimator.
 
 import hashlib
 import json
-import os
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
@@ -18,7 +17,9 @@ from numpy.typing import NDArray
 
 from firecv.errors import DataError, FileFormatError, FirecvError
 from firecv.estimators.rival_choice import listed_name, rival_from
-from firecv.fire.state import read, write
+from firecv.files import write_atomically
+from firecv.fire.state import encoded, read
+from firecv.locks import locked
 
 VERSION = 1
 JSON = "estimator.json"
@@ -42,18 +43,16 @@ def write_folder(
     """
     folder = Path(path)
     folder.mkdir(parents=True, exist_ok=True)
-    part = folder / f"arrays.part{os.getpid()}"
-    write(dict(arrays), part)
-    digest = _digest(part)
+    data = encoded(dict(arrays))
+    digest = hashlib.sha256(data).hexdigest()
     file = folder / f"arrays-{digest[:16]}.safetensors"
-    os.replace(part, file)
     whole = {"format": kind, "version": VERSION, **facts, "sha256": digest}
-    part = folder / f"{JSON}.part{os.getpid()}"
-    part.write_text(json.dumps(whole, indent=1), encoding="utf-8")
-    os.replace(part, folder / JSON)
-    for old in folder.glob("arrays-*.safetensors"):
-        if old != file:
-            old.unlink()
+    with locked(folder / "estimator.lock"):
+        write_atomically(file, data)
+        write_atomically(folder / JSON, json.dumps(whole, indent=1))
+        for old in folder.glob("arrays-*.safetensors"):
+            if old != file:
+                old.unlink()
 
 
 def read_facts(path: str | Path, kind: str) -> dict[str, Any]:

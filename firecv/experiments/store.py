@@ -6,19 +6,19 @@ each, in the order of their ids, so that thousands fit into few files. A run und
 on ``claims/<id>``, which its death releases.
 """
 
-import fcntl
 import json
 import math
-import os
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from firecv.errors import FileFormatError, FirecvNotice
+from firecv.errors import FileFormatError, FirecvNotice, InUseError
 from firecv.experiments.spec import Columns, Run
+from firecv.files import write_atomically
+from firecv.locks import locked
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Store:
     def write(self, record: Record) -> None:
         """Add a record; the same one twice is no harm."""
         self.loose.mkdir(parents=True, exist_ok=True)
-        _write_whole(self.loose / f"{record.id}.json", [_line(record)])
+        write_atomically(self.loose / f"{record.id}.json", _line(record))
 
     def has(self, run: Run) -> bool:
         """Return whether a run is finished."""
@@ -120,14 +120,13 @@ class Store:
     def pack(self) -> int:
         """Move loose records into one file per kind; return how many were loose."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / ".lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with locked(self.root / ".lock"):
             loose = list(self._read_loose(None))
             for kind in sorted({record.kind for record in loose}):
                 file = self.root / f"{kind}.jsonl"
                 old = [r for line in _lines(file) for r in _parsed(line, file)]
                 both = {record.id: record for record in [*old, *loose] if record.kind == kind}
-                _write_whole(file, [_line(both[name]) for name in sorted(both)])
+                write_atomically(file, "".join(_line(both[name]) for name in sorted(both)))
             for record in loose:
                 (self.loose / f"{record.id}.json").unlink(missing_ok=True)
         return len(loose)
@@ -136,17 +135,13 @@ class Store:
     def claim(self, run: Run) -> Generator[bool]:
         """Give whether this process may do a run; while it holds it, no other process may."""
         self.claims.mkdir(parents=True, exist_ok=True)
-        file = self.claims / run.id
-        with file.open("w") as lock:
+        with ExitStack() as stack:
             try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+                stack.enter_context(locked(self.claims / run.id, wait=False))
+            except InUseError:
                 yield False
                 return
-            try:
-                yield True
-            finally:
-                file.unlink(missing_ok=True)
+            yield True
 
     def _packed_ids(self) -> Iterator[frozenset[str]]:
         """Yield the ids in each packed file, read again only if it has changed."""
@@ -217,12 +212,3 @@ def _record(facts: dict[str, Any]) -> Record:
         raise FileFormatError("its columns are not of one length, or without seeds")
     facts["columns"] = columns
     return Record(**facts)
-
-
-def _write_whole(file: Path, lines: list[str]) -> None:
-    part = file.with_name(f"{file.name}.{os.getpid()}.part")
-    with part.open("w", encoding="utf-8") as stream:
-        stream.writelines(lines)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(part, file)

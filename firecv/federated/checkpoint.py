@@ -8,28 +8,30 @@ A folder holds one JSON per round, for the last two rounds, which names data fil
 
 Data are written first, under names that nothing refers to yet; then the JSON, by rename; then what
 nobody refers to any more is removed. No pickle. What clients remember is not forced to the disk, so
-that after a power failure it may be damaged, which is noticed.
+that after a power failure it may be damaged, which is noticed. A run holds a lock on the folder.
 """
 
 import hashlib
 import json
-import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 from firecv.errors import FederatedError, FileFormatError, FirecvNotice
 from firecv.federated.bundles import Bundle
 from firecv.federated.codec import decode, encode
 from firecv.federated.engine import State
 from firecv.federated.history import Record
+from firecv.files import append_line, write_atomically
+from firecv.locks import locked
 
 FORMAT, VERSION = "firecv-federated", 1
-RECORDS = "records.jsonl"
+RECORDS, LOCK = "records.jsonl", "checkpoint.lock"
 KEPT: Final = 2
 """Rounds that are kept."""
-DATA: Final = ("server-*.safetensors", "client-*-*.safetensors", "*.part")
+DATA: Final = ("server-*.safetensors", "client-*-*.safetensors")
 
 
 class Saved(NamedTuple):
@@ -72,6 +74,14 @@ class Checkpoint:
         self._folder, self._identity = Path(folder), dict(identity)
         self._written: dict[int, _Written] = {}
         self._n_bytes, self._digest = 0, hashlib.sha256()
+
+    @contextmanager
+    def held(self) -> Generator[Self]:
+        """Keep other processes from the folder, which is made; raise if one is using it."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        what = f"the checkpoint in {str(self._folder)!r}"
+        with locked(self._folder / LOCK, what, wait=False):
+            yield self
 
     def load(self) -> Saved | None:
         """Return what the last round left, or the one before if that is damaged; None if nothing.
@@ -136,7 +146,7 @@ class Checkpoint:
             "memories": {str(client): known.file for client, known in self._written.items()},
             "records": {"n_bytes": self._n_bytes, "sha256": self._digest.hexdigest()},
         }
-        _replace(self._folder / _name(state.round), json.dumps(facts).encode(), sync=True)
+        write_atomically(self._folder / _name(state.round), json.dumps(facts))
         self._clean(state.round)
 
     def _write(self, what: str, bundle: Bundle, *, sync: bool = False) -> str:
@@ -144,16 +154,13 @@ class Checkpoint:
         data = encode(bundle)
         name = f"{what}-{hashlib.sha256(data).hexdigest()}.safetensors"
         if not (self._folder / name).is_file():
-            _replace(self._folder / name, data, sync=sync)
+            write_atomically(self._folder / name, data, sync=sync)
         return name
 
     def _append(self, record: Record) -> None:
         line = json.dumps(record.plain()).encode() + b"\n"
-        with open(self._folder / RECORDS, "ab") as file:
-            file.truncate(self._n_bytes)  # a round that was not finished may have left more
-            file.write(line)
-            file.flush()
-            os.fsync(file.fileno())
+        # A round that was not finished may have left more.
+        append_line(self._folder / RECORDS, line, keep=self._n_bytes)
         self._n_bytes += len(line)
         self._digest.update(line)
 
@@ -236,17 +243,6 @@ def _content(file: Path) -> bytes:
         return file.read_bytes()
     except OSError as error:
         raise FileFormatError(f"{file.name!r} cannot be read ({error})") from error
-
-
-def _replace(file: Path, data: bytes, *, sync: bool) -> None:
-    """Write a file that appears under its name once it is whole."""
-    part = file.with_name(f"{file.name}.part")
-    with open(part, "wb") as stream:
-        stream.write(data)
-        if sync:
-            stream.flush()
-            os.fsync(stream.fileno())
-    os.replace(part, file)
 
 
 def _name(number: int) -> str:

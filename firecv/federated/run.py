@@ -51,7 +51,8 @@ def run(
     n_rounds
         Number of the last round.
     checkpoint
-        Folder that every round is saved to, and that the run goes on from if it holds one.
+        Folder that every round is saved to, and that the run goes on from if it holds one; a
+        second run on it, while one is under way, raises `firecv.errors.InUseError`.
     evaluate_on
         Labelled sets by name that the weights are judged on; the algorithm does not see them.
         Clients that have a test set are judged on it as well.
@@ -90,9 +91,11 @@ def run(
         raise DataError(f"n_rounds and every are at least 1, got {n_rounds} and {every}")
     if not isinstance(clients, Fleet):  # a fleet has been told by whoever made it
         plan = replace(plan, algorithm=for_run(plan.algorithm, n_rounds))
-    with _fleet(plan, clients, n_processes, timeout) as fleet:
+    with (
+        _fleet(plan, clients, n_processes, timeout) as fleet,
+        _store(checkpoint, plan, fleet) as store,
+    ):
         judge = _Judge(plan, fleet, sets)
-        store = None if checkpoint is None else Checkpoint(checkpoint, identity(plan, fleet))
         state, records = _begun(plan, fleet, store, judge)
         good, watch = state, Watch(stop, records[0])
         with rounds_shown(n_rounds, state.round, progress) as show:
@@ -144,6 +147,16 @@ def _fleet(
             yield fleet
     else:
         yield LocalFleet(plan.algorithm, plan.task, clients, plan.seed)
+
+
+@contextmanager
+def _store(checkpoint: str | Path | None, plan: Plan, fleet: Fleet) -> Generator[Checkpoint | None]:
+    """Give the checkpoint, if there is to be one, with no other process using it."""
+    if checkpoint is None:
+        yield None
+        return
+    with Checkpoint(checkpoint, identity(plan, fleet)).held() as store:
+        yield store
 
 
 def _begun(

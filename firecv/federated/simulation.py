@@ -1,7 +1,6 @@
 """A simulated federation in words and numbers: what a command line or a table of runs can say."""
 
 import math
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from firecv.federated.history import History
 from firecv.federated.partition import Federation, cut, cut_again, federation
 from firecv.federated.run import run
 from firecv.federated.uploads import Rule
+from firecv.files import working_folder
 from firecv.fire.validation import Unlabelled, Validation, as_validation
 from firecv.models import Batch, Task, federated_mlp
 from firecv.seeding import derive_torch
@@ -293,7 +293,7 @@ def _on_flower(
 ) -> History:
     from firecv.federated import flower  # what it needs is not installed everywhere
 
-    with tempfile.TemporaryDirectory() as folder:
+    with working_folder() as folder:
         job = flower.save(
             folder,
             built.plan,

@@ -1,18 +1,18 @@
 """What FIRE has learned, as arrays and numbers: for checkpoints, and for coming back next month."""
 
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
 from firecv.errors import FileFormatError, StructureError
+from firecv.files import write_atomically
 from firecv.fire.accumulate import Accumulated
 from firecv.fisher.base import Fisher
+from firecv.fisher.storage import encoded as to_bytes
 from firecv.fisher.structures import STRUCTURES
 from firecv.tree import Tree, check_match
 
@@ -62,18 +62,16 @@ def known_from_state(
 
 def write(state: dict[str, Any], path: str | Path) -> None:
     """Write a state to one file; an existing file is replaced only once the new one is whole."""
-    path = Path(path)
+    write_atomically(path, encoded(state))
+
+
+def encoded(state: dict[str, Any]) -> bytes:
+    """Return the content of a file that `read` reads."""
     arrays: Tree = {}
     plain = _flatten(state, "", arrays)
     metadata = {"format": FORMAT, "version": VERSION, "state": json.dumps(plain)}
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        save_file(
-            {name: value.cpu().contiguous() for name, value in arrays.items()}, part, metadata
-        )
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    tensors = {name: value.cpu().contiguous() for name, value in arrays.items()}
+    return to_bytes(tensors, metadata)
 
 
 def read(path: str | Path) -> dict[str, Any]:

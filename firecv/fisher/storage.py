@@ -1,18 +1,22 @@
 """Fishers on disk: safetensors with the structure's name beside the arrays; no pickle."""
 
-import os
+import json
+from collections.abc import Mapping
 from pathlib import Path
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as to_bytes
 
 from firecv.errors import FileFormatError
+from firecv.files import write_atomically
 from firecv.fisher.base import Fisher
 from firecv.fisher.structures import STRUCTURES
 from firecv.tree import Tree
 
 FORMAT = "firecv-fisher"
 VERSION = "1"
+LENGTH_BYTES = 8
+"""In front of a safetensors file, the length of its header."""
 
 
 def save(fisher: Fisher, path: str | Path) -> None:
@@ -27,15 +31,35 @@ def save(fisher: Fisher, path: str | Path) -> None:
     ...     load(Path(folder) / "site-a.fisher").diagonal()
     {'w': tensor([1., 2.])}
     """
-    path = Path(path)
     arrays = {n: v.detach().cpu().clone().contiguous() for n, v in fisher.to_tree().items()}
     metadata = {"format": FORMAT, "version": VERSION, "structure": fisher.name}
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        save_file(arrays, part, metadata)
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, encoded(arrays, metadata))
+
+
+def encoded(arrays: Tree, metadata: Mapping[str, str]) -> bytes:
+    """Return arrays and metadata as safetensors, always the same bytes for the same content.
+
+    Parameters
+    ----------
+    arrays
+        On the CPU, contiguous, none sharing memory with another.
+    metadata
+        Its entries are put in the order of their names; safetensors itself puts them in any order.
+
+    Examples
+    --------
+    >>> import torch
+    >>> arrays = {"w": torch.ones(2)}
+    >>> encoded(arrays, {"b": "1", "a": "2"}) == encoded(arrays, {"a": "2", "b": "1"})
+    True
+    """
+    data = to_bytes(arrays, dict(metadata))
+    body = LENGTH_BYTES + int.from_bytes(data[:LENGTH_BYTES], "little")
+    header = json.loads(data[LENGTH_BYTES:body])
+    header["__metadata__"] = dict(sorted(metadata.items()))
+    text = json.dumps(header, ensure_ascii=False, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % LENGTH_BYTES)  # arrays begin at a multiple of eight bytes
+    return len(text).to_bytes(LENGTH_BYTES, "little") + text + data[body:]
 
 
 def load(path: str | Path) -> Fisher:

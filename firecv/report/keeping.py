@@ -4,6 +4,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from firecv.files import write_atomically
+from firecv.locks import locked
 from firecv.report.page import write_report
 
 
@@ -20,8 +22,7 @@ def keep(part: Mapping[str, object], folder: str | Path) -> Path:
     """
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / f"{part['kind']}.json"
-    draft = path.with_suffix(".draft")
-    draft.write_text(json.dumps(part, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    draft.replace(path)
-    return write_report(folder)
+    text = json.dumps(part, indent=2, allow_nan=False) + "\n"
+    with locked(folder / "report.lock"):  # or the page of another process could lack this part
+        write_atomically(folder / f"{part['kind']}.json", text)
+        return write_report(folder)

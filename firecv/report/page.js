@@ -78,7 +78,12 @@
     const width = widthOf(chart);
     const config = { ...chart.spec.config };
     if (width < 480) config.axis = { ...config.axis, labelLimit: 110 };
-    const options = { mode: "vega-lite", renderer: "svg", actions: false };
+    // The page's policy forbids eval and styles that are not in page.css: expressions are
+    // interpreted, and neither charts nor tooltips bring styles of their own.
+    const tooltip = { disableDefaultStyle: true };
+    const options = {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, defaultStyle: false, tooltip,
+    };
     const spec = { ...chart.spec, width, config };
     chart.view = (await window.vegaEmbed(chart.box, spec, options)).view;
   };

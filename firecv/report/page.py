@@ -3,14 +3,14 @@
 It is plain HTML first: without JavaScript there are no charts, but the tables hold every number.
 """
 
-import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from firecv.charts.theme import need_altair
 from firecv.errors import FirecvError
+from firecv.files import write_atomically
 from firecv.report.bound import bound_section
 from firecv.report.colours import palette
 from firecv.report.comparison import comparison_section
@@ -18,7 +18,7 @@ from firecv.report.features import features_section
 from firecv.report.federation import federation_section
 from firecv.report.fields import Fields
 from firecv.report.fragments import fragments_section
-from firecv.report.markup import Markup, code_script, opened, tag
+from firecv.report.markup import Markup, code_script, opened, permission, tag
 from firecv.report.pairs import pairs_section
 from firecv.report.parts import checked, read_parts
 from firecv.report.provenance import provenance_section
@@ -27,11 +27,8 @@ from firecv.report.sections import missing, section
 from firecv.report.summary import summary_section, title
 from firecv.report.tables import Ids
 
-POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; "
-    "script-src 'unsafe-inline' 'unsafe-eval'"
-)
-"""The browser itself refuses to load anything; charts compile their expressions."""
+POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:"
+"""The browser loads nothing, and runs only the scripts and styles that `_head` adds by hash."""
 CONTENTS = {
     "verdict": "Verdict",
     "fragments": "Fragments",
@@ -59,12 +56,7 @@ def write_report(folder: str | Path) -> Path:
     folder = Path(folder)
     page = report(read_parts(folder))
     file = folder / "report.html"
-    part = file.with_name(f"{file.name}.part{os.getpid()}")
-    try:
-        part.write_text(page, encoding="utf-8")
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(file, page)
     return file
 
 
@@ -87,18 +79,19 @@ def report(parts: Mapping[str, Mapping[str, object]]) -> str:
     found, ids = checked(parts), Ids()
     need_altair()
     name = title(found)
+    style = tag("style", {}, Markup(palette() + "\n" + _asset("page.css")))
+    scripts = [code_script(_bundle()), code_script(_asset("page.js"))]
     return "\n".join(
         [
             "<!DOCTYPE html>",
             opened("html", {"lang": "en-GB"}),
-            _head(name),
+            _head(name, style, scripts),
             "<body>",
             tag("a", {"class": "skip", "href": "#main"}, "Skip to the report"),
             _header(name, has_diagnosis="diagnosis" in found),
             tag("main", {"id": "main", "tabindex": "-1"}, *_sections(found, ids)),
             tag("p", {"class": "hidden", "id": "status", "role": "status"}),
-            code_script(_bundle()),
-            code_script(_asset("page.js")),
+            *scripts,
             "</body>",
             "</html>\n",
         ]
@@ -125,16 +118,18 @@ def _sections(parts: Mapping[str, Fields], ids: Ids) -> list[Markup]:
     return [*made, provenance_section(parts, ids)]
 
 
-def _head(name: str) -> Markup:
+def _head(name: str, style: Markup, scripts: Sequence[Markup]) -> Markup:
+    allowed = " ".join(map(permission, scripts))
+    policy = f"{POLICY}; style-src {permission(style)}; script-src {allowed}"
     return tag(
         "head",
         {},
         opened("meta", {"charset": "utf-8"}),
-        opened("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
+        opened("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
         opened("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         opened("link", {"rel": "icon", "href": "data:,"}),  # else browsers look for one
         tag("title", {}, name),
-        tag("style", {}, Markup(palette() + "\n" + _asset("page.css"))),
+        style,
     )
 
 

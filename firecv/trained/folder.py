@@ -7,9 +7,6 @@ that a model is replaced whole or not at all.
 
 import hashlib
 import json
-import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -17,6 +14,8 @@ from typing import Any, cast
 from firecv.errors import DataError, FileFormatError
 from firecv.estimators import FIREClassifier, RivalClassifier
 from firecv.estimators.storage import JSON as ESTIMATOR_JSON
+from firecv.files import move, temporary, write_atomically
+from firecv.locks import locked
 
 FORMAT, VERSION = "firecv-trained", 1
 JSON = "trained.json"
@@ -40,19 +39,8 @@ def write_folder(path: str | Path, plain: Mapping[str, object], estimator: Estim
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{str(path)!r} is a file; give the folder that the model is to be in")
     folder.mkdir(parents=True, exist_ok=True)
-    digest = _write_estimator(folder, estimator)
-    whole = {
-        "format": FORMAT,
-        "version": VERSION,
-        **plain,
-        "estimator": {"class": type(estimator).__name__, "sha256": digest},
-    }
-    part = folder / f"{JSON}.part{os.getpid()}"
-    part.write_text(json.dumps(whole | {"sha256": _checksum(whole)}, indent=1), encoding="utf-8")
-    os.replace(part, folder / JSON)
-    for old in folder.glob("estimator-*"):
-        if old.name != _name(digest) and (old / ESTIMATOR_JSON).is_file():
-            shutil.rmtree(old)
+    with locked(folder / "trained.lock"):
+        _write(folder, plain, estimator)
 
 
 def read_folder(path: str | Path) -> tuple[dict[str, Any], Estimator]:
@@ -81,15 +69,34 @@ def read_folder(path: str | Path) -> tuple[dict[str, Any], Estimator]:
     return plain, CLASSES[str(named["class"])].load(folder)
 
 
+def _write(folder: Path, plain: Mapping[str, object], estimator: Estimator) -> None:
+    """Write the estimator next to one that may be there, then the JSON that names it."""
+    digest = _write_estimator(folder, estimator)
+    whole = {
+        "format": FORMAT,
+        "version": VERSION,
+        **plain,
+        "estimator": {"class": type(estimator).__name__, "sha256": digest},
+    }
+    text = json.dumps(whole | {"sha256": _checksum(whole)}, indent=1)
+    write_atomically(folder / JSON, text)
+    for old in folder.glob("estimator-*"):
+        if old.name != _name(digest) and (old / ESTIMATOR_JSON).is_file():
+            with temporary(folder) as part:  # which removes it, at the latest after a kill
+                move(old, part)
+
+
 def _write_estimator(folder: Path, estimator: Estimator) -> str:
-    """Write the estimator next to one that may be there, and return the checksum of its JSON."""
-    with tempfile.TemporaryDirectory(prefix="estimator.part", dir=folder) as part:
+    """Write the estimator's folder and return the checksum of its JSON."""
+    with temporary(folder) as part:
         estimator.save(part)
-        digest = _digest(Path(part) / ESTIMATOR_JSON)
+        digest = _digest(part / ESTIMATOR_JSON)
         own = folder / _name(digest)
-        own.mkdir(exist_ok=True)
-        for file in Path(part).iterdir():
-            os.replace(file, own / file.name)
+        if not own.exists():
+            move(part, own)
+        else:  # the same model once more, perhaps damaged
+            for file in part.iterdir():
+                move(file, own / file.name)
     return digest
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -12,6 +13,8 @@ import pandas as pd
 import pytest
 
 from firecv import cli
+from firecv.federated.checkpoint import LOCK
+from firecv.locks import locked
 
 QUICK = ["--fragments", "iid:n=3", "--epochs", "1", "--rounds", "2"]
 
@@ -49,6 +52,16 @@ def test_many_rounds_are_thinned_out_and_the_last_is_there(run):
     code, out, _ = run("digits", *QUICK[:4], "--rounds", "45")
     shown = [int(line.split()[0]) for line in out.splitlines()[1:-2]]
     assert code == 0 and len(shown) <= 20 and shown[-1] == 45
+
+
+def test_a_checkpoint_that_another_process_uses_is_left_alone_and_that_is_said(run, tmp_path):
+    (tmp_path / "run").mkdir()
+    with locked(tmp_path / "run" / LOCK):
+        code, out, err = run("digits", *QUICK, "--checkpoint", "run")
+    who = f"process {os.getpid()} on {platform.node()}"
+    said = f"firecv: the checkpoint in 'run' is in use by {who}; wait until it has ended, or give "
+    assert (code, out, err) == (1, "", f"{said}another folder\n")
+    assert not list((tmp_path / "run").iterdir())
 
 
 def test_as_json_it_is_json(run):

@@ -103,7 +103,7 @@ def test_predictions_go_to_a_file(run, model, tmp_path):
     code, nothing, err = run("predict", "model", "val.csv", "--proba", "--out", "found.csv")
     assert (code, nothing, err) == (0, "", "")
     assert (tmp_path / "found.csv").read_text() == out
-    assert not list(tmp_path.glob("*.part*"))
+    assert not list(tmp_path.glob(".firecv-*"))
 
 
 def test_predictions_as_json(run, model):

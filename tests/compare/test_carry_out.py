@@ -1,4 +1,5 @@
 import json
+import os
 
 import pytest
 
@@ -8,6 +9,7 @@ from firecv.compare.entries import parse
 from firecv.compare.measure import Cell, Measured
 from firecv.compare.prepare import prepare
 from firecv.compare.settings import Settings
+from firecv.errors import InUseError
 from tests.compare.worlds import without_shift
 
 TINY = Settings((4,), 2, 32, 0.003)
@@ -92,6 +94,19 @@ def test_a_stop_leaves_what_is_done(prepared, tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         carry_out(cells(), prepared, folder=tmp_path)
     assert len(read_kept(tmp_path / FILE)) == 2
+
+
+def test_a_second_comparison_in_a_folder_is_refused_while_one_runs(prepared, tmp_path, monkeypatch):
+    def measure(cell, prepared):
+        with pytest.raises(
+            InUseError, match=f"comparison in .* is in use by process {os.getpid()} on"
+        ):
+            carry_out(cells(), prepared, folder=tmp_path)
+        return Measured({"accuracy": 0.5})
+
+    monkeypatch.setattr(module, "measure", measure)
+    assert len(carry_out(cells(), prepared, folder=tmp_path)) == 6
+    assert [path.name for path in tmp_path.iterdir()] == [FILE]
 
 
 def test_without_a_folder_nothing_is_written(prepared, calls, tmp_path, monkeypatch):

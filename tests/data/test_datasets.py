@@ -160,6 +160,19 @@ def test_fetching_fills_the_cache_once(folders, small_mnist, server, monkeypatch
     assert len(datasets.load("mnist", download=True).train) == 4
 
 
+def test_an_archive_that_a_killed_process_has_unpacked_is_removed(
+    folders, small_mnist, monkeypatch
+):
+    write_npz(folders[1])
+    published = Published("mnist/all.zip", "http://127.0.0.1:9/all.zip", unpack_to="images")
+    monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], published=(published,)))
+    archive = folders[1] / "mnist" / "all.zip"
+    archive.parent.mkdir()
+    archive.touch()
+    datasets.fetch("mnist")  # which asks nobody
+    assert not archive.exists() and datasets.is_here("mnist")
+
+
 def test_a_set_made_from_others_fetches_those(folders, small_mnist, server, monkeypatch):
     serve_mnist(server[0], monkeypatch)
     small = replace(DATASETS["permuted_mnist"], n_train=4, n_test=3, checksum=None)

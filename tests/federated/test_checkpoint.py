@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import torch
 
-from firecv.errors import FederatedError, FileFormatError, FirecvNotice
+from firecv.errors import FederatedError, FileFormatError, FirecvNotice, InUseError
 from firecv.federated import LocalFleet, checkpoint
 from firecv.federated.algorithms import SCAFFOLD, FedAvg
 from firecv.federated.checkpoint import Checkpoint
@@ -22,6 +22,7 @@ from firecv.federated.engine import State
 from firecv.federated.history import Record
 from firecv.federated.identity import identity
 from firecv.federated.run import run
+from firecv.files import write_atomically
 from firecv.fire.validation import as_validation
 from firecv.training import Training
 from tests.federated.small import LOCAL, clients, data, plan_of, same
@@ -78,10 +79,12 @@ def test_the_last_two_rounds_are_kept_and_nothing_else_of_ours(saved):
 
 def test_memories_that_did_not_change_are_not_written_again(tmp_path, monkeypatch):
     written = []
-    write = checkpoint._replace
-    monkeypatch.setattr(
-        checkpoint, "_replace", lambda f, d, sync: (written.append(f.name), write(f, d, sync=sync))
-    )
+
+    def write(file, content, *, sync=True):
+        written.append(file.name)
+        write_atomically(file, content, sync=sync)
+
+    monkeypatch.setattr(checkpoint, "write_atomically", write)
     store, remembered = Checkpoint(tmp_path, {}), {k: memory(float(k)) for k in range(5)}
     store.save(state(1, 0.1), remembered, Record(1))
     assert sum(name.startswith("client") for name in written) == 5
@@ -251,15 +254,17 @@ class Fragile:
 
         monkeypatch.setattr(os, "replace", replace_)
         monkeypatch.setattr(Path, "unlink", unlink_)
-        monkeypatch.setattr(checkpoint, "open", self.open, raising=False)
+        monkeypatch.setattr(Path, "open", lambda path, *how, **more: self.open(path, *how, **more))
 
     def tick(self):
         self.left -= 1
         if self.left == 0:
             raise Crash
 
-    def open(self, path, mode):
-        file, tick = open(path, mode), self.tick
+    def open(self, path, mode="r", **more):
+        file, tick = open(path, mode, **more), self.tick
+        if mode in ("r", "rb"):
+            return file
 
         class Halting:
             def __enter__(self):
@@ -335,6 +340,37 @@ def test_several_deaths_in_a_row_cost_nothing(tmp_path):
 def test_files_are_readable_without_pickle(saved):
     facts = json.loads(newest(saved).read_text())
     assert decode((saved / facts["server"]).read_bytes()).keys() == {"weights", "generation"}
+
+
+def test_a_second_run_on_a_checkpoint_is_told_which_process_uses_it(tmp_path):
+    plan, seen = plan_of(FedAvg(PLAIN)), []
+
+    def again():
+        with pytest.raises(InUseError, match=f"{tmp_path}.* is in use by process {os.getpid()} on"):
+            run(plan, clients(3), 2, checkpoint=tmp_path, progress=False)
+        seen.append(True)
+
+    fleet = Interrupting(plan.algorithm, plan.task, clients(3), 0, again)
+    run(plan, fleet, 2, checkpoint=tmp_path, progress=False)
+    assert len(seen) == 2  # once in each round
+    assert not (tmp_path / checkpoint.LOCK).exists()
+    assert load_any(tmp_path).state.round == 2
+
+
+class Interrupting(LocalFleet):
+    """A fleet that does something before each round."""
+
+    def __init__(self, *given):
+        *known, self.act = given
+        super().__init__(*known)
+
+    def ask(self, *what):
+        self.act()
+        return super().ask(*what)
+
+
+def load_any(folder):
+    return Checkpoint(folder, json.loads(newest(folder).read_text())["identity"]).load()
 
 
 KILLED = """

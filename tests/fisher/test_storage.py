@@ -5,10 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import save_file
 
 from firecv.errors import FileFormatError
 from firecv.fisher import STRUCTURES, Diagonal, as_matrix, estimate, load, save
+from firecv.fisher.storage import encoded
 from firecv.models import Task
 from tests.cases import make_case
 
@@ -80,6 +82,19 @@ def test_ours_but_not_right(change: dict[str, str], reason: str, tmp_path: Path)
         load(tmp_path / "f")
 
 
+def test_the_same_fisher_is_the_same_bytes(tmp_path: Path) -> None:
+    contents = {good(tmp_path / f"{k}.fisher") for k in range(20)}
+    assert len(contents) == 1
+
+
+@pytest.mark.parametrize("name", ["w", 'a"b\\c', "grüße\x01\x7f\u2028", "x" * 999])
+def test_whatever_names_and_metadata_hold_they_come_back(name: str, tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes(encoded({name: torch.ones(3)}, {name: name, "b": "1", "a": "2"}))
+    with safe_open(tmp_path / "f", framework="pt") as file:
+        assert file.metadata() == {name: name, "b": "1", "a": "2"}
+        assert torch.equal(file.get_tensor(name), torch.ones(3))
+
+
 def test_a_missing_file(tmp_path: Path) -> None:
     with pytest.raises(FileFormatError, match="there is no file"):
         load(tmp_path / "nothing")
@@ -89,11 +104,10 @@ def test_a_failed_save_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.M
     path = tmp_path / "f.fisher"
     before = good(path)
 
-    def fail(arrays, file, metadata):
-        Path(file).write_bytes(b"half")
+    def fail(file):
         raise OSError("disk full")
 
-    monkeypatch.setattr("firecv.fisher.storage.save_file", fail)
+    monkeypatch.setattr("os.fsync", fail)
     with pytest.raises(OSError, match="disk full"):
         save(Diagonal({"w": torch.zeros(20)}), path)
     assert path.read_bytes() == before

@@ -87,6 +87,15 @@ def wait(browser):
         time.sleep(0.05)
 
 
+def wait_for_log(browser):
+    """Return what is on the console, as soon as there is something."""
+    until = time.monotonic() + PATIENCE
+    while not (found := browser.get_log("browser")):
+        assert time.monotonic() < until, "nothing was said on the console"
+        time.sleep(0.05)
+    return found
+
+
 def colour(browser, selector, name="color"):
     code = "return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]"
     return browser.execute_script(code, selector, name)
@@ -126,6 +135,35 @@ def test_what_appears_over_a_mark_is_text(visit):
     tip = browser.find_element(By.ID, "vg-tooltip-element")
     assert "window.hacked=1" in tip.text and "0.83" in tip.text
     assert browser.execute_script("return window.hacked") is None
+
+
+@pytest.mark.parametrize(
+    "element", ["<script>window.hacked=1</script>", "<img src='data:,' onerror='window.hacked=1'>"]
+)
+def test_the_policy_stops_markup_that_gets_into_the_page(visit, element):
+    browser = visit()
+    code = "document.body.append(document.createRange().createContextualFragment(arguments[0]))"
+    browser.execute_script(code, element)
+    found = [each["message"] for each in wait_for_log(browser)]
+    assert len(found) == 1 and "violates the following Content Security Policy" in found[0]
+    assert browser.execute_script("return window.hacked") is None
+
+
+def test_styles_that_get_into_the_page_are_ignored(visit):
+    browser = visit()
+    code = "document.body.insertAdjacentHTML('beforeend', '<p id=bad style=\"color:red\">x</p>')"
+    browser.execute_script(code)
+    assert colour(browser, "#bad") == colour(browser, "body")
+
+
+def test_charts_and_tooltips_are_styled_by_the_page_alone(visit):
+    browser = visit()
+    mark = browser.find_element(By.CSS_SELECTOR, "figure svg .mark-symbol.role-mark path")
+    webdriver.ActionChains(browser).scroll_to_element(mark).move_to_element(mark).perform()
+    tip = browser.find_element(By.ID, "vg-tooltip-element")
+    assert tip.is_displayed() and colour(browser, "#vg-tooltip-element", "position") == "fixed"
+    assert len(browser.find_elements(By.TAG_NAME, "style")) == 1
+    assert [each["message"] for each in browser.get_log("browser")] == []
 
 
 def test_nothing_is_requested_from_the_network(visit):

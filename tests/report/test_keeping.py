@@ -26,7 +26,8 @@ def test_a_part_is_kept_whole_and_a_report_follows(tmp_path, parts):
     for value in (1, 2):
         assert keep({"kind": "diagnosis", "value": value}, folder) == folder / "report.html"
     assert json.loads((folder / "diagnosis.json").read_text())["value"] == 2
-    assert parts == [{"diagnosis.json"}] * 2
+    assert [path.name for path in folder.iterdir()] == ["diagnosis.json"]
+    assert parts == [{"diagnosis.json", "report.lock"}] * 2
 
 
 def test_what_json_does_not_have_leaves_the_earlier_part(tmp_path, parts):

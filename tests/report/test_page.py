@@ -1,4 +1,6 @@
+import base64
 import copy
+import hashlib
 import json
 import re
 
@@ -95,6 +97,21 @@ def test_nothing_is_loaded_from_elsewhere(whole):
     assert "http" not in style and "@import" not in style and "url(" not in style
     (policy,) = [n for n in root.all("meta") if n.attributes.get("http-equiv")]
     assert policy.attributes["content"].startswith("default-src 'none'")
+
+
+def test_the_policy_permits_its_own_scripts_and_style_by_hash_and_nothing_else(whole):
+    root = parsed(whole)
+    (policy,) = [n for n in root.all("meta") if n.attributes.get("http-equiv")]
+    rules = dict(rule.split(" ", 1) for rule in policy.attributes["content"].split("; "))
+    run = [node for node in root.all("script") if not node.attributes]
+    assert rules["script-src"] == " ".join(map(hash_of, run))
+    assert rules["style-src"] == hash_of(root.all("style")[0])
+    assert "unsafe" not in policy.attributes["content"]
+    assert not any("style" in node.attributes for node in root.walk())
+
+
+def hash_of(node):
+    return f"'sha256-{base64.b64encode(hashlib.sha256(node.text.encode()).digest()).decode()}'"
 
 
 def test_the_program_that_draws_is_there_once(whole):

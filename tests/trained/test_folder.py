@@ -6,6 +6,7 @@ import shutil
 
 import pytest
 
+from firecv import files
 from firecv.errors import DataError, FileFormatError
 from firecv.trained import folder, load_trained
 from tests.trained.small import trained
@@ -129,10 +130,24 @@ def test_a_failure_leaves_the_old_model(copy, monkeypatch):
     def fail(*_):
         raise OSError("the disk is full")
 
-    monkeypatch.setattr(folder.os, "replace", fail)
+    monkeypatch.setattr("os.replace", fail)
     with pytest.raises(OSError, match="full"):
         trained("erm").save(copy)
     assert load_trained(copy).facts.method == "fire"
+
+
+def test_a_death_while_the_old_model_is_removed_leaves_litter_for_the_next_to_remove(
+    copy, monkeypatch
+):
+    with monkeypatch.context() as patch:
+        patch.setattr("shutil.rmtree", lambda *_, **__: None)  # as if it were dead by then
+        trained("erm").save(copy)
+    (old,) = copy.glob(".firecv-*")
+    assert load_trained(copy).facts.method == "erm" and len(list(copy.iterdir())) == 3
+    old.rename(re.sub(r"-\d+-", "-4194305-", str(old)))  # a number that no process has
+    files._remove_litter.cache_clear()
+    trained("erm").save(copy)
+    assert len(list(copy.iterdir())) == 2
 
 
 def test_a_loaded_model_can_be_saved_over_itself(copy):

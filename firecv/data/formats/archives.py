@@ -4,8 +4,6 @@ Names, kinds and sizes in an archive are claims of whoever wrote it. Nothing is 
 of them have been checked, and only plain files and folders are unpacked.
 """
 
-import os
-import secrets
 import shutil
 import stat
 import tarfile
@@ -23,6 +21,7 @@ from firecv.data.formats.opening import (
     reading,
 )
 from firecv.errors import FileFormatError
+from firecv.files import move, temporary
 
 EXPECTED = "a zip or tar archive"
 _EXPANSION = 1032
@@ -133,13 +132,10 @@ def unpack(archive: str | Path, folder: str | Path) -> None:
         disk = next(parent for parent in folder.absolute().parents if parent.exists())
         _check(members, str(archive), shutil.disk_usage(disk).free)
         folder.parent.mkdir(parents=True, exist_ok=True)
-        part = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}.part")
-        try:
+        with temporary(folder.parent) as part:
             part.mkdir()
             _write(archive, part)
-            os.rename(part, folder)
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+            move(part, folder)
 
 
 @contextmanager

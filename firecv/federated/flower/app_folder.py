@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from firecv.federated.flower.job import Job, Value, to_config
+from firecv.files import write_atomically
 
 PROJECT: Final = """\
 [build-system]
@@ -52,10 +53,10 @@ def write_app(folder: Path, job: Job) -> None:
     package = folder / "firecv_run"
     package.mkdir(parents=True, exist_ok=True)
     lines = [f"{key} = {_toml(value)}\n" for key, value in to_config(job).items()]
-    (folder / "pyproject.toml").write_text(PROJECT + "".join(lines), encoding="utf-8")
-    (package / "__init__.py").write_text("", encoding="utf-8")
-    (package / "server_app.py").write_text(SERVER, encoding="utf-8")
-    (package / "client_app.py").write_text(CLIENT, encoding="utf-8")
+    write_atomically(folder / "pyproject.toml", PROJECT + "".join(lines))
+    write_atomically(package / "__init__.py", "")
+    write_atomically(package / "server_app.py", SERVER)
+    write_atomically(package / "client_app.py", CLIENT)
 
 
 def _toml(value: Value) -> str:

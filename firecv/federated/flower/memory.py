@@ -5,13 +5,13 @@ client keeps what it remembered before its last answer too, and the server says,
 which answer was the last that counts: the client goes on from there.
 """
 
-import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from firecv.errors import FederatedError, FileFormatError
 from firecv.federated.bundles import Bundle, number_of
 from firecv.federated.codec import decode, encode
+from firecv.files import write_atomically
 from firecv.tree import Tree
 
 BEFORE, AFTER = "before/", "after/"
@@ -113,9 +113,4 @@ def read(path: Path) -> Memory:
 def write(path: Path, memory: Memory) -> None:
     """Write a memory to a file; one of the same name is replaced once the new one is whole."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.part{os.getpid()}")
-    try:
-        part.write_bytes(to_bytes(memory))
-        os.replace(part, path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, to_bytes(memory))

@@ -9,6 +9,7 @@ from firecv.federated.checkpoint import Checkpoint
 from firecv.federated.contract import Algorithm
 from firecv.federated.evaluation import judged
 from firecv.federated.history import History, RunStopped
+from firecv.files import write_atomically
 
 ENDED: Final = "ended.json"
 """Beside the checkpoint: whether and why a run ended before its last round."""
@@ -27,7 +28,7 @@ def write_end(folder: str | Path, history: History, *, is_error: bool) -> None:
         Whether it could not go on.
     """
     ended = {"stopped": history.stopped, "is_error": is_error}
-    Path(folder, ENDED).write_text(json.dumps(ended), encoding="utf-8")
+    write_atomically(Path(folder, ENDED), json.dumps(ended))
 
 
 def read_history(folder: str | Path, algorithm: Algorithm) -> History:

@@ -15,6 +15,7 @@ from firecv.federated.engine import Plan
 from firecv.federated.flower.description import to_settings, to_text
 from firecv.federated.flower.job import TIMEOUT, Job
 from firecv.federated.flower.problem import Settings
+from firecv.files import write_atomically
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task, cnn, federated_mlp, table_mlp
 from firecv.regimes import Regime
@@ -64,12 +65,12 @@ def save(
     root = Path(folder).resolve()
     root.mkdir(parents=True, exist_ok=True)
     for k, client in enumerate(clients):
-        (root / f"client-{k}").write_bytes(encode(_client_bundle(client)))
-        (root / f"policy-{k}").write_text(to_text(client.policy), encoding="utf-8")
-    (root / "validation").write_bytes(encode(_validation_bundle(plan.holder)))
+        write_atomically(root / f"client-{k}", encode(_client_bundle(client)))
+        write_atomically(root / f"policy-{k}", to_text(client.policy))
+    write_atomically(root / "validation", encode(_validation_bundle(plan.holder)))
     sets: Bundle = {name: _tree(data) for name, data in (evaluate_on or {}).items()}
-    (root / "sets").write_bytes(encode(sets))
-    (root / "weights").write_bytes(encode({"weights": plan.task.weights()}))
+    write_atomically(root / "sets", encode(sets))
+    write_atomically(root / "weights", encode({"weights": plan.task.weights()}))
     x, _ = clients[0].data
     n_classes = plan.task.scores(x[:1]).shape[1]
     settings: Settings = {

@@ -1,8 +1,6 @@
 """A job on Flower's simulation engine: the apps of a deployment, all clients on one machine."""
 
-import shutil
 import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +17,7 @@ from firecv.federated.flower.superlink import (
     superlink,
 )
 from firecv.federated.history import History
+from firecv.files import working_folder
 
 DAY: Final = 24 * 3600.0
 SHOWN: Final = 2000
@@ -52,8 +51,7 @@ def simulate(
     if n_clients < 1 or n_processes < 1:
         raise DataError(f"expected at least one client and process, got {n_clients}, {n_processes}")
     commands = found_executables()
-    work = Path(tempfile.mkdtemp(prefix="firecv-"))
-    try:
+    with working_folder() as work:
         folder = Path(job.checkpoint or work / "checkpoint")
         Path(folder, ENDED).unlink(missing_ok=True)
         write_app(work / "app", _at(job, folder.resolve()))
@@ -66,8 +64,6 @@ def simulate(
         if not Path(folder, ENDED).exists():
             raise FederatedError(f"Flower's simulation broke off: {said[-SHOWN:]}")
         return read_history(folder, job.algorithm)
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _at(job: Job, folder: Path) -> Job:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from firecv.errors import FederatedError
+from firecv.files import write_atomically
 
 LOOPBACK: Final = "127.0.0.1"
 QUIET: Final = {
@@ -74,7 +75,7 @@ def superlink(home: Path, env: Mapping[str, str]) -> Generator[None]:
     address = f"{LOOPBACK}:{port}"
     config = f'[superlink]\ndefault = "{CONNECTION}"\n\n[superlink.{CONNECTION}]\n'
     config += f'address = "{address}"\ninsecure = true\n'
-    (home / "config.toml").write_text(config, encoding="utf-8")
+    write_atomically(home / "config.toml", config)
     command = ["flower-superlink", "--insecure", "--simulation", "--isolation", "subprocess"]
     command += ["--host", LOOPBACK, "--port", str(port)]
     with log.open("wb") as out:
