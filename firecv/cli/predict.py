@@ -14,6 +14,7 @@ import typer
 from numpy.typing import NDArray
 
 from firecv.cli import own_data as own
+from firecv.data.limits import limits_from
 from firecv.data.table_files import read_columns
 from firecv.trained import Trained, load_trained
 
@@ -37,10 +38,11 @@ def predict(
         bool, typer.Option("--proba", help="Give the probability of each class, too.")
     ] = False,
     as_json: own.Json = False,
+    limit: own.Limit = None,
 ) -> None:
     """Predict the class of every row of a table."""
     trained = load_trained(model)
-    chunks = trained.chunks(read_columns(path), str(path))
+    chunks = trained.chunks(read_columns(path, limits_from(limit or ())), str(path))
     with _opened(out) as file:
         if as_json:
             json.dump(_plain(trained, chunks, proba), file, indent=2)

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, cast
 from firecv.data.arrays import Fragmented
 from firecv.data.bands import Kind
 from firecv.data.datasets import load
+from firecv.data.limits import Limits
 from firecv.data.own import read_own
 from firecv.data.specification import configured
 from firecv.errors import DataError
@@ -69,6 +70,8 @@ class Simulation:
         As for `Plan`.
     validation
         What the server sees of V.
+    limits
+        How large a file may be.
     secure
         How uploads are masked; None for uploads in the clear.
     """
@@ -90,6 +93,7 @@ class Simulation:
     rule: Rule = "mean"
     seed: int = 0
     validation: Seen = "unlabelled"
+    limits: Limits = Limits()
     secure: Secure | None = None
 
 
@@ -339,6 +343,7 @@ def _fragmented(simulation: Simulation) -> Fragmented:
         window=simulation.window,
         validation=HELD_OUT if simulation.validation_data is None else simulation.validation_data,
         seed=simulation.seed,
+        limits=simulation.limits,
     )
     if simulation.column is not None or simulation.time is not None:
         return data
