@@ -48,7 +48,7 @@ def write(path: Path, n_rows: int, n_columns: int, n_fragments: int, n_classes: 
 
 
 def measured(path: Path) -> tuple[float, int, str]:
-    """Return seconds of one core, peak of memory in bytes and the last line of the command on a table."""
+    """Return seconds of one core, peak of memory in bytes and the last line of the command."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "firecv.cli", "diagnose", str(path)]
     found = subprocess.run(

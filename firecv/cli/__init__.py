@@ -98,6 +98,9 @@ def main() -> int:
         # A reader such as `head` has gone; nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except MemoryError as error:
+        print(f"firecv: there is not enough memory ({error})", file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"firecv: {error}", file=sys.stderr)
         return 1

@@ -19,7 +19,7 @@ class Limits:
         Of a file once it is decompressed.
     rows : int, default=10,000,000
         Of a table, or samples of an array.
-    columns : int, default=10,000
+    columns : int, default=2,000
         Of a table.
     values : int, default=20,000,000
         Rows times columns, or the numbers in an array.
@@ -31,7 +31,7 @@ class Limits:
 
     bytes: int = 512_000_000
     rows: int = 10_000_000
-    columns: int = 10_000
+    columns: int = 2_000
     values: int = 20_000_000
     fragments: int = 1_000
     classes: int = 1_000
@@ -56,7 +56,7 @@ class Limits:
         --------
         >>> Limits().check("sales.csv", rows=100, columns=100_000)
         Traceback (most recent call last):
-        firecv.errors.DataError: sales.csv has 100,000 columns, more than the limit of 10,000; ...
+        firecv.errors.DataError: sales.csv has 100,000 columns, more than the limit of 2,000; ...
         """
         for name, n in found.items():
             if n > getattr(self, name):

@@ -108,8 +108,8 @@ def damage_named(path: str | Path) -> Generator[None]:
         raise
     except Exception as error:  # what a changed value leads to cannot be listed
         raise FileFormatError(
-            f"the estimator in {str(path)!r} is damaged ({type(error).__name__}: {error}); expected "
-            f"a folder as save() wrote it"
+            f"the estimator in {str(path)!r} is damaged ({type(error).__name__}: {error}); "
+            f"expected a folder as save() wrote it"
         ) from error
 
 

@@ -4,6 +4,7 @@ import gzip
 import io
 import struct
 import warnings
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 
 from firecv.data.formats.idx import read_idx
 from firecv.data.own import read_own
+from tests.mutations.mutator import mutated
 from tests.own_data import FRAME, write_npz
 
 OPTIONS = {"target": "ill", "fragment": "site", "validation": 0.4, "drop": ["id", "seen"]}
@@ -100,6 +102,17 @@ def npz() -> list[bytes]:
     return [*found, file.getvalue()]
 
 
+def _rezipped(content: bytes, rng: np.random.Generator) -> bytes:
+    """Return an npz file with one of its arrays changed, its checksums being those of the change."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(file, "w") as new:
+        parts = {info.filename: old.read(info) for info in old.infolist()}
+        chosen = list(parts)[rng.integers(len(parts))]
+        for name, part in parts.items():
+            new.writestr(name, mutated([part], rng) if name == chosen else part)
+    return file.getvalue()
+
+
 def npy() -> list[bytes]:
     """Return npy files."""
     found = []
@@ -133,8 +146,26 @@ FILES: dict[str, tuple[Callable[[], list[bytes]], str, Callable[[Path], object]]
     "csv": (csv, "own.csv", _own()),
     "parquet": (parquet, "own.parquet", _own()),
     "arrow": (arrow, "own.arrow", _own()),
-    "npz": (npz, "own.npz", _own()),
+    "npz": (npz, "own.npz", _own(drop=())),
     "npy": (npy, "own.npy", _own(target="3", fragment="2", drop=())),
     "idx": (idx, "own-idx", read_idx),
 }
 """For each format: valid files, a name for them, and what reads them."""
+
+
+def mutation(kind: str, valid: list[bytes], case: int) -> bytes:
+    """Return a file that is not valid any more; what the number of the case decides.
+
+    Parameters
+    ----------
+    kind
+        A key of `FILES`.
+    valid
+        Valid files.
+    case
+        Half of the npz files are changed inside the archive, whose checksums would else tell all.
+    """
+    rng = np.random.default_rng(case)
+    if kind == "npz" and case % 2:
+        return _rezipped(valid[rng.integers(len(valid))], rng)
+    return mutated(valid, rng)

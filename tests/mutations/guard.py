@@ -1,5 +1,6 @@
 """Cases run in child processes, so that one that crashes, hangs or takes all memory is named."""
 
+import faulthandler
 import os
 import resource
 import signal
@@ -7,6 +8,8 @@ import time
 import traceback
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
+
+import torch
 
 from firecv.errors import FirecvError
 
@@ -79,6 +82,8 @@ def _fields(line):
 
 def _child(run, cases, saying):
     """Run cases, write a line after each, and end."""
+    faulthandler.disable()  # a crash is reported by its signal
+    torch.set_num_threads(1)  # threads of the parent that PyTorch would wait for are not here
     limit = _memory("VmSize") + ADDRESS_SPACE
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
