@@ -17,7 +17,7 @@ import pandas as pd
 SHAPES = {
     "values": (1_000_000, 20, 10, 2),
     "columns": (2_000, 2_000, 5, 2),
-    "fragments": (20_000, 5, 1_000, 2),
+    "fragments": (20_000, 5, 400, 2),
     "classes": (20_000, 5, 5, 1_000),
 }
 """Rows, columns, fragments and classes."""

@@ -23,7 +23,7 @@ class Limits:
         Of a table.
     values : int, default=20,000,000
         Rows times columns, or the numbers in an array.
-    fragments : int, default=1,000
+    fragments : int, default=400
         Different values of the column that names the fragment, or windows of time.
     classes : int, default=1,000
         Different values of the target.
@@ -33,7 +33,7 @@ class Limits:
     rows: int = 10_000_000
     columns: int = 2_000
     values: int = 20_000_000
-    fragments: int = 1_000
+    fragments: int = 400
     classes: int = 1_000
 
     def __post_init__(self) -> None:

@@ -103,7 +103,7 @@ def npz() -> list[bytes]:
 
 
 def _rezipped(content: bytes, rng: np.random.Generator) -> bytes:
-    """Return an npz file with one of its arrays changed, its checksums being those of the change."""
+    """Return an npz file with one of its arrays changed and the checksums made to fit."""
     file = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(file, "w") as new:
         parts = {info.filename: old.read(info) for info in old.infolist()}

@@ -18,17 +18,17 @@ import pytest
 from firecv import cli
 from firecv.errors import FirecvError
 from tests.mutations.folders import Copies
-from tests.mutations.formats import FILES, mutation
+from tests.mutations.formats import mutation
 from tests.mutations.guard import outcomes
-from tests.own_data import FRAME
+from tests.own_data import written
 from tests.trained.small import patients
 
-TABLES = [kind for kind in FILES if kind != "idx"]
+TABLES = ("own.csv", "own.parquet", "own.arrow", "own.npz", "own.csv.gz")
 USES = {
-    "diagnose": ["--at-most", "10"],
-    "train": ["--method", "erm", "--set", "n_epochs=1", "--set", "hidden=2"],
+    "diagnose": ["--fragment", "site", "--at-most", "30"],
+    "train": ["--fragment", "site", "--method", "erm", "--set", "n_epochs=1", "--set", "hidden=2"],
     "predict": [],
-    "federated": ["--rounds", "1", "--fragments", "iid:n=2"],
+    "federated": ["--column", "site", "--rounds", "1"],
 }
 
 
@@ -43,10 +43,9 @@ class Commands:
 
     def __init__(self, place: Path) -> None:
         self.models = Copies("model", place)
-        self.valid = {kind: FILES[kind][0]() for kind in TABLES}
+        frame = patients().fillna({"town": "Rom"})
+        self.valid = {name: written(frame, place / name).read_bytes() for name in TABLES}
         self.place = place
-        patients(20, seed=3).to_csv(place / "new.csv", index=False)
-        FRAME.to_csv(place / "own.csv", index=False)
 
     def words(self, case: int) -> list[str]:
         """Return the words after `firecv`, having written the file they name."""
@@ -54,16 +53,15 @@ class Commands:
         folder = self.place / f"case{case}"
         if use == "predict" and case % 8 < 4:
             shutil.move(self.models.mutated(case), folder)
-            return ["predict", str(folder), str(self.place / "new.csv")]
-        kind = TABLES[case // len(USES) % len(TABLES)]
+            return ["predict", str(folder), str(self.place / "own.csv")]
+        name = TABLES[case // len(USES) % len(TABLES)]
         folder.mkdir()
-        file = folder / FILES[kind][1]
-        file.write_bytes(mutation(kind, self.valid[kind], case))
+        file = folder / name
+        file.write_bytes(mutation(name.removeprefix("own."), [self.valid[name]], case))
         if use == "predict":
             return ["predict", str(self.place / "valid0"), str(file)]
-        target = ["--target", "3" if kind == "npy" else "ill"]
         start = ["federated", "simulate"] if use == "federated" else [use]
-        return [*start, str(file), *target, *USES[use]]
+        return [*start, str(file), "--target", "ill", *USES[use]]
 
     def __call__(self, case: int) -> None:
         """Run a command as the console script does; raise an error unless it ends in a sentence."""
