@@ -123,7 +123,7 @@ def labels_from(plain: Mapping[str, Any]) -> NDArray[Any]:
     """
     dtype = np.dtype(str(plain["dtype"]))
     if dtype.kind not in "biufOU" or dtype.itemsize > LONGEST_LABEL:
-        raise FileFormatError(
+        raise DataError(
             f"labels are of type {plain['dtype']!r:.100}; expected numbers or text of at most "
             f"{LONGEST_LABEL} bytes"
         )

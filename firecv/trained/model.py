@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from firecv.data.arrays import Array
 from firecv.data.table_files import Columns
-from firecv.errors import FileFormatError
+from firecv.errors import DataError
 from firecv.estimators import METHODS
 from firecv.estimators.storage import damage_named
 from firecv.regimes import WORDS, Regime
@@ -215,7 +215,10 @@ def load_trained(folder: str | Path) -> Trained:
 
 def _facts(plain: Mapping[str, Any]) -> Facts:
     """Return facts as they are in JSON, having checked their types."""
-    facts = Facts(**{**plain, "classes": tuple(plain["classes"]), "tags": tuple(plain["tags"])})
+    given: dict[str, Any] = dict(plain)
+    for name in ("classes", "tags"):
+        given[name] = tuple(plain[name])
+    facts = Facts(**given)
     named = [] if facts.target is None else [facts.target]
     texts: list[object] = [facts.package, *facts.classes, *facts.tags, *facts.sizes, *named]
     counts: list[object] = [facts.seed, facts.n_validation, *facts.sizes.values()]
@@ -224,7 +227,7 @@ def _facts(plain: Mapping[str, Any]) -> Facts:
         and all(isinstance(one, int) for one in counts)
         and (facts.accuracy is None or 0 <= facts.accuracy <= 1)
     ):
-        raise FileFormatError("its facts are not of the types that they must have")
+        raise DataError("its facts are not of the types that they must have")
     return facts
 
 
@@ -239,4 +242,4 @@ def _try(model: Trained) -> None:
     }
     n_found = model.predict_proba(pd.DataFrame(row)).shape[1]
     if n_found != len(model.facts.classes):
-        raise FileFormatError(f"it predicts {n_found} classes and names {len(model.facts.classes)}")
+        raise DataError(f"it predicts {n_found} classes and names {len(model.facts.classes)}")
