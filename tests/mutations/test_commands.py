@@ -17,7 +17,7 @@ import pytest
 
 from firecv import cli
 from firecv.errors import FirecvError
-from tests.mutations.folders import Copies
+from tests.mutations.folders import Copies, mutate
 from tests.mutations.formats import mutation
 from tests.mutations.guard import outcomes
 from tests.own_data import written
@@ -46,6 +46,12 @@ class Commands:
         frame = patients().fillna({"town": "Rom"})
         self.valid = {name: written(frame, place / name).read_bytes() for name in TABLES}
         self.place = place
+        run([*self.federated(), "--rounds", "1", "--checkpoint", str(place / "rounds")])
+
+    def federated(self) -> list[str]:
+        """Return the words of a federated run on a valid file."""
+        file = str(self.place / "own.csv")
+        return ["federated", "simulate", file, "--target", "ill", "--column", "site"]
 
     def words(self, case: int) -> list[str]:
         """Return the words after `firecv`, having written the file they name."""
@@ -54,6 +60,10 @@ class Commands:
         if use == "predict" and case % 8 < 4:
             shutil.move(self.models.mutated(case), folder)
             return ["predict", str(folder), str(self.place / "own.csv")]
+        if use == "federated" and case % 8 < 4:
+            shutil.copytree(self.place / "rounds", folder)
+            mutate(folder, np.random.default_rng(case))
+            return [*self.federated(), "--rounds", "2", "--checkpoint", str(folder)]
         name = TABLES[case // len(USES) % len(TABLES)]
         folder.mkdir()
         file = folder / name
@@ -65,16 +75,23 @@ class Commands:
 
     def __call__(self, case: int) -> None:
         """Run a command as the console script does; raise an error unless it ends in a sentence."""
-        sys.argv = ["firecv", *self.words(case)]
-        said = io.StringIO()
+        code, said = run(self.words(case))
+        check(code, said)
+        if code:
+            raise FirecvError(said)
+
+
+def run(words: list[str]) -> tuple[object, str]:
+    """Return the exit code of a command and all that it said."""
+    said = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["firecv", *words])
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
                 code = cli.main()
             except SystemExit as stop:
                 code = stop.code or 0
-        check(code, said.getvalue())
-        if code:
-            raise FirecvError(said.getvalue())
+    return code, said.getvalue()
 
 
 def check(code: object, said: str) -> None:
