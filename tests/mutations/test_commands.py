@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -84,7 +85,8 @@ class Commands:
 def run(words: list[str]) -> tuple[object, str]:
     """Return the exit code of a command and all that it said."""
     said = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, warnings.catch_warnings():
+        warnings.simplefilter("default")  # pytest makes them errors, the console script does not
         patch.setattr(sys, "argv", ["firecv", *words])
         with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
             try:
