@@ -28,7 +28,7 @@ class NumericalError(FirecvError, ArithmeticError):
     """A loss, gradient or Fisher is NaN or infinite."""
 
 
-class FileFormatError(FirecvError, ValueError):
+class FileFormatError(DataError):
     """A file is truncated, corrupt or not one of ours."""
 
 

@@ -103,6 +103,9 @@ def main() -> int:
         # A reader such as `head` has gone; nothing more can be written, not even at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except MemoryError as error:
+        tell(f"there is not enough memory ({error})")
+        return 1
     except OSError as error:
         tell(error)
         return 1

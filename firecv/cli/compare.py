@@ -39,6 +39,7 @@ def compare(
     validation: own.ValidationFile = None,
     categorical: own.Categorical = None,
     drop: own.Drop = None,
+    limit: own.Limit = None,
     methods: Annotated[
         str | None, typer.Option(help="Names with commas between; --list shows them.")
     ] = None,
@@ -77,6 +78,7 @@ def compare(
         validation=validation,
         categorical=categorical,
         drop=drop,
+        limit=limit,
         seed=seed,
         needs_labels=False,  # the comparison says what it needs them for
     )

@@ -29,6 +29,7 @@ def diagnose(
     validation: own.ValidationFile = None,
     categorical: own.Categorical = None,
     drop: own.Drop = None,
+    limit: own.Limit = None,
     level: Annotated[
         float, typer.Option(help="False alarms to allow, over all fragments together.")
     ] = 0.05,
@@ -50,6 +51,7 @@ def diagnose(
         validation=validation,
         categorical=categorical,
         drop=drop,
+        limit=limit,
         seed=seed,
         needs_labels=False,
     )

@@ -12,6 +12,7 @@ from firecv.cli import own_data as own
 from firecv.cli.terminal import emit, say, tell
 from firecv.data.bands import Kind
 from firecv.data.fragments import FRAGMENTERS
+from firecv.data.limits import limits_from
 from firecv.data.specification import usage
 from firecv.display import table, visible
 from firecv.errors import FederatedError
@@ -84,6 +85,7 @@ def simulate(
     ] = None,
     processes: Annotated[int, typer.Option(help="Clients computed at the same time.")] = 1,
     timeout: Annotated[float | None, typer.Option(help="Seconds a client has to answer.")] = None,
+    limit: own.Limit = None,
     as_json: own.Json = False,
     out: own.Out = None,
 ) -> None:
@@ -106,6 +108,7 @@ def simulate(
         rule=rule,
         seed=seed,
         validation=validation,
+        limits=limits_from(limit or ()),
     )
     found = api.simulate(
         simulation,

@@ -11,6 +11,7 @@ from firecv.data.arrays import Fragmented
 from firecv.data.folds import Folds as Cut
 from firecv.data.folds import folds as cut_into_folds
 from firecv.data.fragments import taken
+from firecv.data.limits import NAMES, limits_from
 from firecv.data.own import read_own
 from firecv.errors import DataError
 from firecv.seeding import derive
@@ -48,6 +49,13 @@ Categorical = Annotated[
 Drop = Annotated[list[str] | None, typer.Option(help="Column to leave out; may be repeated.")]
 Seed = Annotated[int, typer.Option(help="Of all that is drawn at random.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs to read.")]
+Limit = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="NAME=NUMBER",
+        help=f"Raise a limit on what is read: {', '.join(NAMES)}; may be repeated.",
+    ),
+]
 Out = Annotated[
     Path | None, typer.Option(metavar="FOLDER", help="Keep the result and a report in a folder.")
 ]
@@ -66,6 +74,7 @@ def own_data(
     drop: Collection[str] | None = None,
     seed: int = 0,
     needs_labels: bool = True,
+    limit: Collection[str] | None = None,
 ) -> Fragmented:
     """Return the user's data in fragments, with a validation set.
 
@@ -80,6 +89,8 @@ def own_data(
     validation
         The path of a file, or a share between 0 and 1 as text. Without it a fifth of the rows is
         held out, and said so on standard error.
+    limit
+        Limits on what is read that differ from the usual, such as ``"columns=20000"``.
     """
     if folds is not None and (by := fragment or time) is not None:
         raise DataError(
@@ -98,6 +109,7 @@ def own_data(
         drop=drop or (),
         seed=seed,
         needs_labels=needs_labels,
+        limits=limits_from(limit or ()),
     )
     if folds is None:
         return data

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from firecv.cli import own_data as own
 from firecv.cli.terminal import emit
+from firecv.data.limits import limits_from
 from firecv.data.table_files import read_columns
 from firecv.files import open_atomically
 from firecv.trained import Trained, load_trained
@@ -52,10 +53,11 @@ def predict(
         typer.Option("--raw", help="Write text as it is, also what spreadsheets run as formulas."),
     ] = False,
     as_json: own.Json = False,
+    limit: own.Limit = None,
 ) -> None:
     """Predict the class of every row of a table."""
     trained = load_trained(model)
-    chunks = trained.chunks(read_columns(path), str(path))
+    chunks = trained.chunks(read_columns(path, limits_from(limit or ())), str(path))
     with _opened(out) as write:
         if as_json:
             write(json.dumps(_plain(trained, chunks, proba), indent=2))

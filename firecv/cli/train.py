@@ -32,6 +32,7 @@ def train(
     validation: own.ValidationFile = None,
     categorical: own.Categorical = None,
     drop: own.Drop = None,
+    limit: own.Limit = None,
     method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "fire",
     settings: Annotated[
         list[str] | None,
@@ -58,6 +59,7 @@ def train(
         validation=validation,
         categorical=categorical,
         drop=drop,
+        limit=limit,
         seed=seed,
         needs_labels=False,
     )

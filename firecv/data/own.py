@@ -10,6 +10,7 @@ from firecv.data.arrays import Arrays, Fragmented, Rows, duplicates
 from firecv.data.column import Column, column
 from firecv.data.even import Fragments
 from firecv.data.fragments import taken
+from firecv.data.limits import Limits
 from firecv.data.samples import Roles, Table, check_roles, samples, table
 from firecv.data.table_files import Columns, read_columns
 from firecv.data.windows import Windows, windows
@@ -31,6 +32,7 @@ def read_own(
     drop: Collection[str] = (),
     seed: int = 0,
     needs_labels: bool = True,
+    limits: Limits | None = None,
 ) -> Fragmented:
     """Return the data of a file in fragments; `own` says what the options mean.
 
@@ -39,9 +41,14 @@ def read_own(
     has, and columns without a use are then tags.
     """
     roles = Roles(target, fragment, time, _names(categorical), _names(drop))
-    train = table(read_columns(path), str(path))
     return _fragmented(
-        train, _held_table(validation), roles, window, seed, needs_labels=needs_labels
+        table(read_columns(path, limits), str(path)),
+        _held_table(validation, limits),
+        roles,
+        window,
+        seed,
+        needs_labels=needs_labels,
+        limits=limits or Limits(),
     )
 
 
@@ -57,6 +64,7 @@ def own(
     drop: Collection[str] = (),
     seed: int = 0,
     needs_labels: bool = True,
+    limits: Limits | None = None,
 ) -> Fragmented:
     """Return data at hand in fragments.
 
@@ -85,6 +93,8 @@ def own(
     needs_labels
         Whether validation data must have the target. If it need not, and the column is absent or
         empty in all rows, labels are `firecv.data.arrays.UNKNOWN` and ``is_labelled`` is False.
+    limits
+        How large data may be, ``Limits()`` by default; see `firecv.data.limits.Limits`.
 
     Examples
     --------
@@ -98,11 +108,12 @@ def own(
     roles = Roles(target, fragment, time, _names(categorical), _names(drop))
     return _fragmented(
         table(data, "the data"),
-        _held_table(validation),
+        _held_table(validation, limits),
         roles,
         window,
         seed,
         needs_labels=needs_labels,
+        limits=limits or Limits(),
     )
 
 
@@ -130,10 +141,10 @@ def _names(names: Collection[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def _held_table(validation: Validation) -> Table | float | None:
+def _held_table(validation: Validation, limits: Limits | None) -> Table | float | None:
     """Return validation data as a table; a share or nothing as it is."""
     if isinstance(validation, str | Path):
-        return table(read_columns(validation), str(validation))
+        return table(read_columns(validation, limits), str(validation))
     if isinstance(validation, pd.DataFrame | Mapping):
         return table(validation, "the validation data")
     return validation
@@ -147,11 +158,17 @@ def _fragmented(
     seed: int,
     *,
     needs_labels: bool,
+    limits: Limits,
 ) -> Fragmented:
     """Return fragments of one table and a validation set from another, from itself or none."""
+    for one in (train, validation):
+        if isinstance(one, Table):
+            limits.check_table(one.what, *one.columns.shape)
     check_roles(roles, train, validation if isinstance(validation, Table) else None)
     arrays = samples(train, roles)
+    limits.check(f"target {roles.target!r}", classes=len(arrays.classes))
     cut = _cut(arrays, roles, window)
+    limits.check(train.what, fragments=len(cut))
     if isinstance(validation, Table):
         held = samples(validation, roles, like=arrays, needs_labels=needs_labels)
         return Fragmented(taken(arrays, cut), held)

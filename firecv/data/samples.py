@@ -127,7 +127,8 @@ def samples(
     else:
         names, codes = _labels(source, roles.target, like)
         classes = names if like is None else like.classes
-        y = np.array([classes.index(name) for name in names], np.int64)[codes]
+        place = {name: code for code, name in enumerate(classes)}
+        y = np.array([place[name] for name in names], np.int64)[codes]
     rest = kept.drop(columns=roles.target, errors="ignore")
     tags = {name: rest.pop(name) for name in (roles.fragment, roles.time) if name in rest}
     if source.x is None:

@@ -116,8 +116,8 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
         path
             The folder.
         """
-        facts = read_facts(path, cls._kind)
         with damage_named(path):
+            facts = read_facts(path, cls._kind)
             model = cls().set_params(**settings_from(facts["settings"]))
             model.classes_ = labels_from(facts["classes"])
             model.n_features_in_ = int(facts["n_features"])
@@ -171,7 +171,9 @@ class NetworkClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _rebuilt(self, weights: Tree) -> nn.Module:
         """Return the network with given weights."""
+        with torch.device("meta"):  # a damaged folder may ask for a network of any size
+            shapes = dict(self._builder()().state_dict())
+        check_match(shapes, weights)
         network = self._builder()()
-        check_match(dict(network.state_dict()), weights)
         network.load_state_dict(weights)
         return network.eval()

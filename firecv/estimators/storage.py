@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from firecv.errors import DataError, FileFormatError, FirecvError
+from firecv.errors import DataError, FileFormatError
 from firecv.estimators.rival_choice import listed_name, rival_from
 from firecv.files import write_atomically
 from firecv.fire.state import encoded, read
@@ -23,6 +23,8 @@ from firecv.locks import locked
 
 VERSION = 1
 JSON = "estimator.json"
+LONGEST_LABEL = 1 << 16
+"""Bytes; a label of 16,000 letters is none, and each label takes as much memory as the longest."""
 
 
 def write_folder(
@@ -103,10 +105,10 @@ def damage_named(path: str | Path) -> Generator[None]:
         yield
     except FileFormatError:
         raise
-    except (FirecvError, KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
+    except Exception as error:  # what a changed value leads to cannot be listed
         raise FileFormatError(
-            f"the estimator in {str(path)!r} is damaged ({error}); expected a folder as save() "
-            f"wrote it"
+            f"the estimator in {str(path)!r} is damaged ({type(error).__name__}: {error}); "
+            f"expected a folder as save() wrote it"
         ) from error
 
 
@@ -118,7 +120,13 @@ def labels_from(plain: Mapping[str, Any]) -> NDArray[Any]:
     >>> labels_from({"dtype": "<U3", "values": ["no", "yes"]})
     array(['no', 'yes'], dtype='<U3')
     """
-    return np.array(plain["values"], dtype=np.dtype(str(plain["dtype"])))
+    dtype = np.dtype(str(plain["dtype"]))
+    if dtype.kind not in "biufOU" or dtype.itemsize > LONGEST_LABEL:
+        raise DataError(
+            f"labels are of type {plain['dtype']!r:.100}; expected numbers or text of at most "
+            f"{LONGEST_LABEL} bytes"
+        )
+    return np.array(plain["values"], dtype)
 
 
 def settings_from(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from firecv.federated.history import Record
 from firecv.files import append_line, write_atomically
 from firecv.locks import locked
 
-FORMAT, VERSION = "firecv-federated", 1
+FORMAT, VERSION = "firecv-federated", 2
 RECORDS, LOCK = "records.jsonl", "checkpoint.lock"
 KEPT: Final = 2
 """Rounds that are kept."""
@@ -95,7 +95,9 @@ class Checkpoint:
                 facts = _facts(file)
                 self._check_identity(facts)
                 saved = self._read(facts)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except FederatedError:
+                raise
+            except Exception as error:  # what changed bytes lead to cannot be listed
                 reasons.append(f"{file.name}: {error}")
                 continue
             if reasons:
@@ -146,6 +148,7 @@ class Checkpoint:
             "memories": {str(client): known.file for client, known in self._written.items()},
             "records": {"n_bytes": self._n_bytes, "sha256": self._digest.hexdigest()},
         }
+        facts["sha256"] = _checksum(facts)
         write_atomically(self._folder / _name(state.round), json.dumps(facts))
         self._clean(state.round)
 
@@ -233,9 +236,16 @@ def _facts(file: Path) -> dict[str, Any]:
         parts = (facts["identity"], facts["memories"], facts["records"], facts["typical"])
         if not all(isinstance(part, dict) for part in parts) or not facts["server"]:
             raise ValueError("it lacks something")
+        if facts.pop("sha256") != _checksum(facts):
+            raise ValueError("it is not what was written: its checksum is another")
         return facts
-    except (KeyError, TypeError, ValueError) as error:
+    except Exception as error:
         raise FileFormatError(f"no checkpoint of this package ({error})") from error
+
+
+def _checksum(facts: Mapping[str, object]) -> str:
+    """Return the SHA-256 of values, however the JSON that holds them is laid out."""
+    return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
 def _content(file: Path) -> bytes:

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, cast
 from firecv.data.arrays import Fragmented
 from firecv.data.bands import Kind
 from firecv.data.datasets import load
+from firecv.data.limits import Limits
 from firecv.data.own import read_own
 from firecv.data.specification import configured
 from firecv.errors import DataError
@@ -68,6 +69,8 @@ class Simulation:
         As for `Plan`.
     validation
         What the server sees of V.
+    limits
+        How large a file may be.
     """
 
     data: str
@@ -87,6 +90,7 @@ class Simulation:
     rule: Rule = "mean"
     seed: int = 0
     validation: Seen = "unlabelled"
+    limits: Limits = Limits()
 
 
 class Built(NamedTuple):
@@ -324,6 +328,7 @@ def _fragmented(simulation: Simulation) -> Fragmented:
         window=simulation.window,
         validation=HELD_OUT if simulation.validation_data is None else simulation.validation_data,
         seed=simulation.seed,
+        limits=simulation.limits,
     )
     if simulation.column is not None or simulation.time is not None:
         return data

@@ -11,7 +11,8 @@ def built(build: Callable[[], nn.Module], rng: torch.Generator) -> nn.Module:
     """Return the network of `build` with PyTorch's default weights drawn from `rng`.
 
     Linear and convolution weights and biases are uniform on +-1/sqrt(fan_in), as PyTorch draws
-    them. `build` runs on the meta device: it allocates nothing and draws nothing.
+    them. `build` runs on the meta device: it allocates nothing and draws nothing. Nor does this
+    function inside ``with torch.device("meta")``, which tells the shapes of a network.
 
     Examples
     --------
@@ -22,6 +23,8 @@ def built(build: Callable[[], nn.Module], rng: torch.Generator) -> nn.Module:
     """
     with torch.device("meta"):
         model = build()
+    if torch.get_default_device().type == "meta":
+        return model
     model = model.to_empty(device="cpu")
     for module in model.modules():
         if isinstance(module, nn.Linear | nn.Conv2d):

@@ -125,6 +125,7 @@ def _read_json(file: Path) -> dict[str, Any]:
             f"version {VERSION}; use the package that wrote it, or a newer one"
         )
     said = plain.pop("sha256", None)
+    json.dumps(plain, ensure_ascii=False).encode()  # raises an error if a text is no Unicode
     if said != _checksum(plain):
         raise FileFormatError(
             f"{str(file)!r} was changed after it was written: its checksum is another; copy the "

@@ -1,6 +1,6 @@
 """A trained model: the encoder of a table, a fitted estimator, and what is known of both."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from firecv.data.arrays import Array
 from firecv.data.table_files import Columns
 from firecv.display import table
+from firecv.errors import DataError
 from firecv.estimators import METHODS
 from firecv.estimators.storage import damage_named
 from firecv.regimes import WORDS, Regime
-from firecv.trained.encoding import Encoding
+from firecv.trained.encoding import Encoding, Numeric
 from firecv.trained.folder import Estimator, read_folder, write_folder
 from firecv.trained.tables import admitted
 
@@ -219,7 +220,38 @@ def load_trained(folder: str | Path) -> Trained:
     """
     with damage_named(folder):
         plain, estimator = read_folder(folder)
-        facts = dict(plain["facts"])
-        for name in ("classes", "tags"):
-            facts[name] = tuple(facts[name])
-        return Trained(Encoding.of_plain(plain["encoding"]), estimator, Facts(**facts))
+        model = Trained(Encoding.of_plain(plain["encoding"]), estimator, _facts(plain["facts"]))
+        _try(model)
+        return model
+
+
+def _facts(plain: Mapping[str, Any]) -> Facts:
+    """Return facts as they are in JSON, having checked their types."""
+    given: dict[str, Any] = dict(plain)
+    for name in ("classes", "tags"):
+        given[name] = tuple(plain[name])
+    facts = Facts(**given)
+    named = [] if facts.target is None else [facts.target]
+    texts: list[object] = [facts.package, *facts.classes, *facts.tags, *facts.sizes, *named]
+    counts: list[object] = [facts.seed, facts.n_validation, *facts.sizes.values()]
+    if not (
+        all(isinstance(one, str) for one in texts)
+        and all(isinstance(one, int) for one in counts)
+        and (facts.accuracy is None or 0 <= facts.accuracy <= 1)
+    ):
+        raise DataError("its facts are not of the types that they must have")
+    return facts
+
+
+def _try(model: Trained) -> None:
+    """Describe a model and predict a row, which raises an error if its parts do not fit."""
+    str(model)
+    row = {
+        one.name: pd.Series([np.nan])
+        if isinstance(one, Numeric)
+        else pd.Series(pd.Categorical([None], categories=pd.Index([], dtype="str")))
+        for one in model.encoding.columns
+    }
+    n_found = model.predict_proba(pd.DataFrame(row)).shape[1]
+    if n_found != len(model.facts.classes):
+        raise DataError(f"it predicts {n_found} classes and names {len(model.facts.classes)}")

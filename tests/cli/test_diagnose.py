@@ -221,14 +221,14 @@ CASES = {
         "there is no file new.csv",
     ),
     "one name for two columns": (twice, PLAIN, 1, "more than once"),
-    "damaged parquet": (parquet, ["own.parquet", *QUICK], 1, "cannot read own.parquet"),
+    "damaged parquet": (parquet, ["own.parquet", *QUICK], 1, "'own.parquet' is damaged"),
     "damaged npz": (
         lambda: written("own.npz", b"PK\3\4 no more"),
         ["own.npz", *QUICK],
         1,
-        "cannot read own.npz",
+        "'own.npz' is damaged",
     ),
-    "pickled npz": (pickled, ["own.npz", *QUICK], 1, "without unpickling"),
+    "pickled npz": (pickled, ["own.npz", *QUICK], 1, "never loaded"),
     "unknown ending": (lambda: written("own.xls", b"x"), ["own.xls", *QUICK], 1, "must end in"),
     "share above 1": (
         lambda: both(patients()),

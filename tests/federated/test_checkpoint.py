@@ -412,3 +412,19 @@ def test_a_process_killed_at_random_moments_goes_on_where_it_was(tmp_path):
     assert same(found.state.server, wanted.state.server)
     pairs = zip(found.records, wanted.records, strict=True)
     assert all(replace(a, seconds=0) == replace(b, seconds=0) for a, b in pairs)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("round", 9), ("weights", [1.0, 0.0]), ("generation", 1e999)]
+)
+def test_a_json_that_was_changed_is_not_believed(saved, name, value):
+    file = saved / "round-00000002.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {name: value}))
+    with pytest.warns(FirecvNotice, match="its checksum is another"):
+        assert load(saved).state.round == 1
+
+
+def test_a_json_of_brackets_is_damaged_like_any_other(saved):
+    (saved / "round-00000002.json").write_text("[" * 100_000)
+    with pytest.warns(FirecvNotice, match="is damaged"):
+        assert load(saved).state.round == 1

@@ -9,6 +9,8 @@ import pytest
 from firecv import files
 from firecv.errors import DataError, FileFormatError
 from firecv.trained import folder, load_trained
+from tests.mutations.folders import reseal
+from tests.mutations.guard import outcomes
 from tests.trained.small import trained
 
 
@@ -161,3 +163,31 @@ def test_a_file_is_no_folder(tmp_path):
     (tmp_path / "model").write_text("")
     with pytest.raises(DataError, match="is a file; give the folder"):
         trained("erm").save(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_features", 10**9),
+        ("settings", [["hidden", [10**8]]]),
+        ("classes", {"dtype": "<U100000000", "values": ["no", "yes"]}),
+        ("classes", {"dtype": "(9999,9999)f8", "values": [0, 1]}),
+    ],
+)
+def test_a_folder_with_new_checksums_cannot_ask_for_any_memory(copy, name, value):
+    edited(estimator(copy), lambda found: found.update({name: value}))
+    reseal(copy)
+
+    def run(case):
+        with pytest.raises(FileFormatError, match="is damaged"):
+            load_trained(copy)
+
+    idle, found = outcomes(lambda case: case and run(case), [0, 1])
+    assert found.said == "read" and found.n_bytes < idle.n_bytes + 10**8, (idle, found)
+
+
+def test_parts_that_do_not_fit_each_other_are_refused_although_checksums_fit(copy):
+    edited(copy / "trained.json", lambda found: found["facts"]["classes"].append("third"))
+    reseal(copy)
+    with pytest.raises(FileFormatError, match="predicts 2 classes and names 3"):
+        load_trained(copy)

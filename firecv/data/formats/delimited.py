@@ -16,6 +16,7 @@ import pandas as pd
 
 from firecv.data.formats.columns import typed
 from firecv.data.formats.opening import open_text, text_lines
+from firecv.data.limits import Limits
 from firecv.errors import FileFormatError
 
 __all__ = ["read_delimited", "typed"]
@@ -25,7 +26,7 @@ DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}
 MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "None", "?")
 
 
-def read_delimited(path: str | Path) -> pd.DataFrame:
+def read_delimited(path: str | Path, limits: Limits | None = None) -> pd.DataFrame:
     r"""Return the table of a CSV or TSV file, with the types that pandas reads into it.
 
     The delimiter is the one among comma, semicolon, tab and bar that is most frequent in the first
@@ -36,6 +37,8 @@ def read_delimited(path: str | Path) -> pd.DataFrame:
     ----------
     path
         A file in UTF-8, plain or gzip.
+    limits
+        How large it may be; by default, of any size.
 
     Examples
     --------
@@ -49,7 +52,7 @@ def read_delimited(path: str | Path) -> pd.DataFrame:
     Traceback (most recent call last):
     firecv.errors.FileFormatError: ..., line 3: there is 1 field; expected 2, as in the header
     """
-    layout = _layout(path)
+    layout = _layout(path, limits)
     with open_text(path, EXPECTED) as text:
         frame = pd.read_csv(
             text,
@@ -78,10 +81,10 @@ class _Layout(NamedTuple):
     n_rows: int
 
 
-def _layout(path: str | Path) -> _Layout:
+def _layout(path: str | Path, limits: Limits | None) -> _Layout:
     """Return how a file is laid out, every record having been checked."""
     with open_text(path, EXPECTED) as text:
-        lines = text_lines(text, repr(str(path)))
+        lines = _limited(text_lines(text, repr(str(path))), path, limits)
         if not (first := next(lines, "")).strip():
             raise FileFormatError(
                 f"{str(path)!r} is empty or starts with an empty line; expected the names of the "
@@ -95,10 +98,23 @@ def _layout(path: str | Path) -> _Layout:
         records = _records(chain(header, lines), delimiter, path)
         _, names = next(records)
         _check_names(names, path)
-        n_rows = sum(1 for _ in _full(records, len(names), path))
+        n_rows = 0
+        for n_rows, _ in enumerate(_full(records, len(names), path), start=1):
+            if limits is not None:
+                limits.check_table(str(path), n_rows, len(names))
     if n_rows == 0:
         raise FileFormatError(f"{str(path)!r} has a header and no rows; expected at least one")
     return _Layout(delimiter, names, n_rows)
+
+
+def _limited(lines: Iterator[str], path: str | Path, limits: Limits | None) -> Iterator[str]:
+    """Yield lines up to the limit, so that a small file that unpacks to a huge one is refused."""
+    n_characters = 0
+    for line in lines:
+        n_characters += len(line)
+        if limits is not None:
+            limits.check(str(path), bytes=n_characters)
+        yield line
 
 
 def _delimiter(header: str, path: str | Path) -> str:

@@ -22,6 +22,8 @@ from firecv.errors import FileFormatError
 
 EXPECTED = "an idx file, plain or gzip"
 _TYPES = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
+MOST_BYTES = 1 << 30
+"""Of values; the largest published file in this format, of EMNIST, has 0.55 GB."""
 _MOST_AXES = 32  # what every NumPy in use can hold
 
 
@@ -65,7 +67,13 @@ def read_idx_stream(stream: IO[bytes], name: str) -> NDArray[Any]:
         lengths = read_exactly(stream, 4 * start[3], repr(name))
         shape = tuple(int(n) for n in np.frombuffer(lengths, ">u4"))
         dtype = np.dtype(_TYPES[start[2]])
-        values = read_exactly(stream, math.prod(shape) * dtype.itemsize, repr(name))
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if n_bytes > MOST_BYTES:
+            raise FileFormatError(
+                f"{name!r} announces {shape} values, that is {n_bytes:,} bytes; expected at most "
+                f"{MOST_BYTES:,}"
+            )
+        values = read_exactly(stream, n_bytes, repr(name))
         expect_end(stream, repr(name))
         array = np.frombuffer(values, dtype).reshape(shape)
         if sys.byteorder == "little" and dtype.itemsize > 1:

@@ -15,9 +15,12 @@ from numpy.lib import format as npy_format
 from numpy.typing import NDArray
 
 from firecv.data.formats.opening import existing, read_exactly, reading
+from firecv.data.limits import Limits
 from firecv.errors import FileFormatError
 
 EXPECTED = "an npy file"
+_LAST_LETTER = 0x10FFFF
+"""Of Unicode; from 0xD800 to 0xDFFF there are no letters but halves of pairs in UTF-16."""
 
 
 class _Header(NamedTuple):
@@ -47,7 +50,9 @@ def map_npy(path: str | Path) -> NDArray[Any]:
         return np.memmap(file, header.dtype, "r", file.tell(), header.shape, order)
 
 
-def read_npy_stream(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
+def read_npy_stream(
+    stream: IO[bytes], size: int, name: str, limits: Limits | None = None
+) -> NDArray[Any]:
     """Return the array in an open npy stream.
 
     Parameters
@@ -58,14 +63,38 @@ def read_npy_stream(stream: IO[bytes], size: int, name: str) -> NDArray[Any]:
         How many bytes the stream has.
     name
         What to call it in messages.
+    limits
+        How large the array may be; by default, as large as the stream.
     """
     with reading(name, EXPECTED):
         header = _header(stream, size, repr(name))
+        if limits is not None:
+            _check_size(header.shape, name, limits)
         n_bytes = math.prod(header.shape) * header.dtype.itemsize
-        flat = np.frombuffer(read_exactly(stream, n_bytes, repr(name)), header.dtype)
+        flat = _values(read_exactly(stream, n_bytes, repr(name)), header.dtype, name)
         if header.fortran_order:
             return flat.reshape(header.shape[::-1]).T
         return flat.reshape(header.shape)
+
+
+def _check_size(shape: tuple[int, ...], name: str, limits: Limits) -> None:
+    """Raise a `DataError` if an array is larger than it may be."""
+    if len(shape) == 2:
+        limits.check_table(name, *shape)
+    else:
+        limits.check(name, rows=shape[0] if shape else 1, values=math.prod(shape))
+
+
+def _values(data: bytearray, dtype: np.dtype[Any], name: str) -> NDArray[Any]:
+    """Return the values that bytes stand for, all of them such as Python can hold."""
+    flat = np.frombuffer(data, dtype)
+    if dtype.kind == "b":
+        return flat.view(np.uint8) != 0  # NumPy relies on 0 and 1
+    if dtype.kind == "U":
+        letters = flat.view(np.dtype(np.uint32).newbyteorder(dtype.byteorder))
+        if ((letters > _LAST_LETTER) | ((letters >= 0xD800) & (letters < 0xE000))).any():
+            raise FileFormatError(f"{name!r} holds text that is no Unicode; it is damaged")
+    return flat
 
 
 def _header(stream: IO[bytes], size: int, name: str) -> _Header:

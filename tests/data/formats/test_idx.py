@@ -8,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from firecv.data.formats import idx
 from firecv.data.formats.idx import read_idx, read_idx_stream
 from firecv.errors import FileFormatError
 from tests.data.formats.damage import damaged, peak_memory, reads_or_complains
@@ -88,7 +89,7 @@ def test_a_header_that_lies_costs_no_memory(tmp_path, pack):
     (tmp_path / "a").write_bytes(pack(header + bytes(1000)))
 
     def read():
-        with pytest.raises(FileFormatError, match="is truncated"):
+        with pytest.raises(FileFormatError, match="expected at most"):
             read_idx(tmp_path / "a")
 
     assert peak_memory(read) < 5_000_000
@@ -109,3 +110,10 @@ def test_damaged_files_read_or_complain(tmp_path, data, packed):
     content = idx_bytes(EXAMPLE)
     spoilt = data.draw(damaged(gzip.compress(content, mtime=0) if packed else content))
     reads_or_complains(read_idx, tmp_path / "file-idx", spoilt)
+
+
+def test_a_small_file_that_unpacks_to_a_huge_array_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(idx, "MOST_BYTES", 1000)
+    (tmp_path / "a").write_bytes(gzip.compress(bytes([0, 0, 8, 1, 0, 0, 3, 233]) + bytes(1001)))
+    with pytest.raises(FileFormatError, match="1,001 bytes; expected at most 1,000"):
+        read_idx(tmp_path / "a")
