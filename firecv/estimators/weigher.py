@@ -6,21 +6,16 @@ from typing import Any, Self, cast
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils.multiclass import check_classification_targets
 
-from firecv.data.arrays import Arrays
-from firecv.data.encode import MOST_CATEGORIES, encode_parts
 from firecv.errors import DataError, ModelError
+from firecv.estimators.columns import Rows, standardized
 from firecv.estimators.samples import classes_of
 from firecv.estimators.settings import drawn_seed
 from firecv.fire.weigh.crossfit import draw_rows
 from firecv.fire.weigh.influence import Influence, weigh_by_influence
 from firecv.seeding import derive
-
-FARTHEST = 10.0
-"""Standard deviations: what lies farther out is an outlier or another unit, and is brought here."""
 
 
 class FragmentWeigher(BaseEstimator):
@@ -129,7 +124,7 @@ class FragmentWeigher(BaseEstimator):
         """
         self._check_settings()
         labels, labels_val = _labels(y, "y"), _labels(y_val, "y_val")
-        rows, rows_val = _Rows.of(X, "X"), _Rows.of(X_val, "X_val")
+        rows, rows_val = Rows.of(X, "X"), Rows.of(X_val, "X_val")
         _check_lengths(rows, rows_val, labels, labels_val)
         codes, names = fragment_codes(fragments, len(labels))
         own = _own_weights(sample_weight, codes, names)
@@ -139,7 +134,7 @@ class FragmentWeigher(BaseEstimator):
         kept_val = draw_rows(np.zeros(len(labels_val), np.intp), derive(seed, "rows of V"))
         y_kept = np.searchsorted(self.classes_, labels[kept])
         y_kept_val = np.searchsorted(self.classes_, labels_val[kept_val])
-        x, x_val = _encoded(rows.take(kept), y_kept, rows_val.take(kept_val), y_kept_val)
+        x, x_val = standardized(rows.take(kept), rows_val.take(kept_val))
         sizes = np.bincount(codes)
         result = weigh_by_influence(
             x,
@@ -194,73 +189,6 @@ class FragmentWeigher(BaseEstimator):
         )
 
 
-class _Rows:
-    """Rows as they were given, of which some can be taken as a table."""
-
-    def __init__(self, values: Any, n: int) -> None:
-        self.values, self.n = values, n
-
-    @classmethod
-    def of(cls, X: Any, name: str) -> "_Rows":
-        if not isinstance(X, pd.DataFrame) and not sparse.issparse(X):
-            X = np.asarray(X)
-            if X.ndim < 2:
-                raise DataError(
-                    f"{name} has shape {X.shape}; expected one row per sample and one column per "
-                    f"feature"
-                )
-        return cls(X, X.shape[0])
-
-    def take(self, rows: NDArray[np.intp]) -> pd.DataFrame:
-        """Return some rows as a table of numbers and categories."""
-        if isinstance(self.values, pd.DataFrame):
-            frame = self.values.iloc[rows].reset_index(drop=True)
-        else:
-            part = (
-                self.values.tocsr()[rows].toarray()
-                if sparse.issparse(self.values)
-                else (self.values[rows].reshape(len(rows), -1))
-            )
-            frame = pd.DataFrame(part).infer_objects()
-        frame.columns = [str(name) for name in frame.columns]
-        return pd.DataFrame({name: _column(frame[name]) for name in frame.columns})
-
-
-def _column(column: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return a column as float64 or category."""
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
-        return pd.to_numeric(column).astype(np.float64)
-    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
-        return column.astype(np.float64).replace([np.inf, -np.inf], np.nan)
-    return column.astype("category")
-
-
-def _encoded(
-    frame: pd.DataFrame,
-    y: NDArray[np.intp],
-    frame_val: pd.DataFrame,
-    y_val: NDArray[np.intp],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return standardized columns of both tables; text that names single rows is left out."""
-    if frame.columns.tolist() != frame_val.columns.tolist():
-        raise DataError(
-            f"X_val has the columns {frame_val.columns.tolist()[:5]} ({frame_val.shape[1]}), X has "
-            f"{frame.columns.tolist()[:5]} ({frame.shape[1]}); expected the same"
-        )
-    texts = [n for n in frame if isinstance(frame[n].dtype, pd.CategoricalDtype)]
-    for name in frame_val.columns:  # a column is what it is in X
-        if name in texts:
-            frame_val[name] = frame_val[name].astype("category")
-    names = [n for n in texts if frame[n].nunique() > MOST_CATEGORIES]
-    classes = tuple(str(k) for k in range(int(max(y.max(), y_val.max())) + 1))
-    parts, _ = encode_parts(
-        Arrays(frame.drop(columns=names), y, classes),
-        Arrays(frame_val.drop(columns=names), y_val, classes),
-    )
-    x, x_val = (np.clip(part.x, -FARTHEST, FARTHEST).astype(np.float64) for part in parts)
-    return x, x_val
-
-
 def fragment_codes(fragments: ArrayLike, n: int) -> tuple[NDArray[np.intp], list[Hashable]]:
     """Return the fragment of each row as a number from 0, and the fragments' names.
 
@@ -298,15 +226,13 @@ def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
 
 
 def _check_lengths(
-    rows: _Rows, rows_val: _Rows, labels: NDArray[Any], labels_val: NDArray[Any]
+    rows: Rows, rows_val: Rows, labels: NDArray[Any], labels_val: NDArray[Any]
 ) -> None:
     for name, part, own in (("X", rows, labels), ("X_val", rows_val, labels_val)):
-        if part.n != len(own):
+        if len(part) != len(own):
             raise DataError(
-                f"{name} has {part.n} rows and its labels are {len(own)}; expected one per row"
+                f"{name} has {len(part)} rows and its labels are {len(own)}; expected one per row"
             )
-        if not part.n:
-            raise DataError(f"{name} has no rows; expected at least one")
 
 
 def _own_weights(

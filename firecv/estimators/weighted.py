@@ -1,6 +1,7 @@
 """Any scikit-learn classifier trained on fragments and V with FIRE's weights."""
 
 import inspect
+from collections.abc import Callable
 from typing import Any, Self, cast
 
 import numpy as np
@@ -15,6 +16,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firecv.errors import DataError, ModelError
 from firecv.estimators.weigher import FragmentWeigher
+
+_validated = cast("Callable[..., Any]", validate_data)  # scikit-learn's types take text only
+
+
+def _noted(estimator: BaseEstimator, X: ArrayLike) -> None:
+    """Note names and number of features; the classifier checks what is in them."""
+    _validated(estimator, X, skip_check_array=True)
 
 
 def _has(name: str) -> Any:
@@ -117,12 +125,12 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         keyword = _weight_keyword(self.estimator)
-        validate_data(self, X, skip_check_array=True)  # names and number of features
+        _noted(self, X)
         self.weigher_: FragmentWeigher | None = None
         if X_val is None or y_val is None:
             _check_nothing_is_half_given(X_val, y_val)
             given = {} if sample_weight is None else {keyword: sample_weight}
-            self.estimator_ = clone(self.estimator).fit(X, y, **given)
+            self.estimator_ = self._cloned().fit(X, y, **given)
         else:
             self.weigher_ = FragmentWeigher(
                 strength=self.strength,
@@ -137,13 +145,16 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 sample_weight=sample_weight,
             )
             weights = [self.weigher_.sample_weight_, self.weigher_.validation_sample_weight_]
-            self.estimator_ = clone(self.estimator).fit(
+            self.estimator_ = self._cloned().fit(
                 _stacked(X, X_val),
                 np.concatenate([np.asarray(y), np.asarray(y_val)]),
                 **{keyword: np.concatenate(weights)},
             )
         self.classes_: NDArray[Any] = self.estimator_.classes_
         return self
+
+    def _cloned(self) -> Any:
+        return clone(self.estimator)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted label of each row.

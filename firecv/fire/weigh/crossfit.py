@@ -129,8 +129,8 @@ class CrossFit:
     def prior(self, share: float | None = None) -> Floats:
         """Return this share for V and n_i / N of the rest for the fragments; None for pooling."""
         n = self.sizes.sum()
-        share = self.n_val / (n + self.n_val) if share is None else share
-        return np.append((1.0 - share) * self.sizes / n, share)
+        own = self.n_val / (n + self.n_val) if share is None else share
+        return np.append((1.0 - own) * self.sizes / n, own)
 
     def score(
         self, weights: Floats, start: Scored | None = None, precision: Precision = FINE

@@ -271,14 +271,19 @@ def conjugate_gradients(
 def _line_search(at: Fitted, step: Floats, promised: Floats) -> Fitted:
     """Return the copies moved along their steps, each halved until its loss falls enough."""
     before, move, length = at.values(), at.probe.times(step), np.ones(step.shape[1])
-    for _ in range(30):
+
+    def moved() -> Fitted:
         theta, logits = at.theta + length[:, None] * step, at.logits + length[:, None] * move
-        moved = at.probe.at(at.weight, theta, logits)
-        enough = moved.values() <= before - 1e-4 * length * promised + 1e-12 * before
+        return at.probe.at(at.weight, theta, logits)
+
+    result = moved()
+    for _ in range(30):
+        enough = result.values() <= before - 1e-4 * length * promised + 1e-12 * before
         if enough.all():
             break
         length[~enough] /= 2
-    return moved
+        result = moved()
+    return result
 
 
 def _chances(logits: Floats) -> Floats:
