@@ -7,6 +7,8 @@ if TYPE_CHECKING:
     from firecv.estimators import (
         METHODS,
         FIREClassifier,
+        FIREWeighted,
+        FragmentWeigher,
         RivalClassifier,
         fragment_cross_validate,
         make_classifier,
@@ -19,7 +21,9 @@ __version__ = "0.1.0"
 __all__ = [
     "METHODS",
     "FIREClassifier",
+    "FIREWeighted",
     "Fire",
+    "FragmentWeigher",
     "RivalClassifier",
     "Task",
     "__version__",
@@ -30,7 +34,9 @@ __all__ = [
 _HOMES = {
     "METHODS": "firecv.estimators",
     "FIREClassifier": "firecv.estimators",
+    "FIREWeighted": "firecv.estimators",
     "Fire": "firecv.fire",
+    "FragmentWeigher": "firecv.estimators",
     "RivalClassifier": "firecv.estimators",
     "Task": "firecv.models",
     "fragment_cross_validate": "firecv.estimators",

@@ -8,6 +8,7 @@ from firecv.charts.bars import bars
 from firecv.charts.contact_sheet import column_sheet, image_sheet
 from firecv.charts.figure import save
 from firecv.charts.heatmap import heatmap
+from firecv.charts.influence import influence_chart
 from firecv.charts.intervals import intervals
 from firecv.charts.lines import lines
 from firecv.charts.matrix import matrix
@@ -19,6 +20,7 @@ __all__ = [
     "column_sheet",
     "heatmap",
     "image_sheet",
+    "influence_chart",
     "intervals",
     "lines",
     "matrix",
