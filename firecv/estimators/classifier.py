@@ -17,6 +17,7 @@ from firecv.estimators.settings import (
     Carry,
     Preset,
     Strength,
+    Weigher,
     check_choice,
     chosen_accumulation,
     chosen_fisher_every,
@@ -26,8 +27,10 @@ from firecv.estimators.settings import (
 from firecv.estimators.validation import validation_set
 from firecv.fire import Accumulated, Summary
 from firecv.fire.forms import Form
-from firecv.fire.fragment_weights import Rule
 from firecv.fisher.structures import STRUCTURES
+
+IMAGE_COMPONENTS = 60
+"""Principal components of images that weights are learned from; as many served rotated images."""
 
 
 class FIREClassifier(NetworkClassifier):
@@ -39,14 +42,15 @@ class FIREClassifier(NetworkClassifier):
     Parameters
     ----------
     form
-        What FIRE does: ``"weigh"`` trains on all fragments together and weighs them with V's help;
+        What FIRE does: ``"weigh"`` trains on all fragments together and weighs them with V's help,
+        if V has labels by the influence of each on V (`FragmentWeigher`), and then on V as well;
         ``"precondition"``, ``"trace"``, ``"quadratic"`` and ``"align"`` train on one fragment after
         the other, as `firecv.fire.Fire` says. `weigh` without fragments or without V is plain
         training.
     strength
         How strong FIRE is. At 0, training is plain and V is not looked at. None is the default of
-        the form: 0.1, for `trace` 0.01, and with `weigh` that of the rule. ``"auto"`` sets it over
-        the first steps of every fragment.
+        the form: 0.1, for `trace` 0.01, and with `weigh` that of the rule (for influence 1).
+        ``"auto"`` sets it over the first steps of every fragment.
     structure
         Of the Fisher: ``"diagonal"``, ``"kronecker"``, ``"lowrank"``, ``"block"``, ``"dense"``,
         ``"scalar"``.
@@ -68,7 +72,9 @@ class FIREClassifier(NetworkClassifier):
         fragment trains a new network from the same initial weights, and only the accumulated
         Fisher goes on; the network of the last fragment predicts.
     rule
-        How `weigh` weighs: ``"information"``, ``"mixture"`` or ``"distance"``.
+        How `weigh` weighs: ``"influence"``, which needs V's labels, or without them
+        ``"information"``, ``"mixture"`` or ``"distance"``. None is influence if V has labels, else
+        information.
     hidden
         Units of the hidden layers of a ReLU network.
     image_shape
@@ -103,8 +109,10 @@ class FIREClassifier(NetworkClassifier):
         The Fisher accumulated over fragments, as training uses it; None for forms that keep none
         (`weigh`, `trace`, `align`) and at strength 0.
     weights_
-        With `weigh`, the weight of each fragment of the last call, by name; they sum to one. None
-        for other forms.
+        With `weigh`, the weight of each fragment of the last call, by name; with
+        `validation_weight_` they sum to one. None for other forms.
+    validation_weight_
+        Weight of V's rows in training: above 0 with `weigh` by influence only.
     shift_test_
         With `weigh`, the last `ShiftTest` of V against the fragments; None if there was none.
     regime_
@@ -132,7 +140,7 @@ class FIREClassifier(NetworkClassifier):
     strength: Strength
     preset: Preset
     carry: Carry
-    rule: Rule
+    rule: Weigher
 
     _kind: ClassVar[str] = "firecv-estimator"
 
@@ -147,7 +155,7 @@ class FIREClassifier(NetworkClassifier):
         preset: Preset = None,
         fisher_every: int | None = None,
         carry: Carry = "model",
-        rule: Rule = "information",
+        rule: Weigher = None,
         hidden: Sequence[int] = (100,),
         image_shape: tuple[int, int, int] | None = None,
         optimiser: Literal["adam", "sgd"] = "adam",
@@ -298,6 +306,7 @@ class FIREClassifier(NetworkClassifier):
             self._training(),
             self._seed,
             self._builder(),
+            None if self.image_shape is None else IMAGE_COMPONENTS,
         )
 
     def _keep(self, learned: Learned, form: Form) -> None:
@@ -308,4 +317,5 @@ class FIREClassifier(NetworkClassifier):
         self.loss_curve_ = list(learned.losses)
         self.n_iter_ = len(learned.losses)
         self.weights_ = learned.weights
+        self.validation_weight_ = learned.validation_weight
         self.shift_test_ = learned.shift_test

@@ -21,6 +21,7 @@ def learned_to_state(learned: Learned) -> tuple[dict[str, object], dict[str, obj
         "regime": learned.regime,
         "weights": learned.weights,
         "shift_test": as_json(learned.shift_test, "shift_test"),
+        "validation_weight": learned.validation_weight,
     }
     network = dict(learned.network.state_dict())
     return facts, {"network": network, "known": known_to_state(learned.known)}
@@ -52,4 +53,5 @@ def learned_from_state(
         facts["regime"],
         facts["weights"],
         None if facts["shift_test"] is None else ShiftTest(*facts["shift_test"]),
+        float(facts.get("validation_weight", 0.0)),  # not in older folders
     )

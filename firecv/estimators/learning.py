@@ -6,15 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from firecv import tree
 from firecv.errors import NumericalError, StructureError
 from firecv.estimators.samples import Samples
+from firecv.estimators.settings import Weigher
+from firecv.estimators.weigher import FragmentWeigher
 from firecv.fire import Accumulated, Accumulation, Fire, Summary
 from firecv.fire.forms import Form
-from firecv.fire.fragment_weights import FragmentWeights, Rule, fragment_weights
+from firecv.fire.fragment_weights import FragmentWeights, fragment_weights
 from firecv.fire.shift_test import ShiftTest
 from firecv.fire.state import known_to_state
 from firecv.fire.validation import Given, Validation, as_validation
@@ -42,13 +45,15 @@ class Method:
         Whether a fragment goes on with the model of the one before, or starts from the initial
         weights and takes over the Fisher alone.
     rule
-        How `weigh` weighs fragments.
+        How `weigh` weighs fragments; None is by influence if V has labels, else by information.
     training
         Epochs, batches and steps.
     seed
         Of shuffling and of what is drawn from V.
     build
         Returns a network with the initial weights.
+    n_components
+        As for `FragmentWeigher`.
     """
 
     form: Form
@@ -57,10 +62,11 @@ class Method:
     accumulation: Accumulation
     fisher_every: int | None
     carry: Literal["model", "fisher"]
-    rule: Rule
+    rule: Weigher
     training: Training
     seed: int
     build: Callable[[], nn.Module]
+    n_components: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,6 +87,8 @@ class Learned:
         The most that was seen of any validation set.
     weights
         Weights of the last call's fragments, with the form `weigh`.
+    validation_weight
+        Weight of V's rows where they are trained on, which is by influence; else 0.
     shift_test
         The last test of V against those fragments.
     """
@@ -92,6 +100,7 @@ class Learned:
     regime: Regime = "none"
     weights: dict[str, float] | None = None
     shift_test: ShiftTest | None = None
+    validation_weight: float = 0.0
 
 
 def learn(
@@ -115,7 +124,10 @@ def learn(
     if isinstance(validation, Summary):
         validation = _read(validation, method, start.network)
     if method.form == "weigh":
-        return _together(method, start, samples, as_validation(validation), show)
+        seen = as_validation(validation)
+        if method.strength != 0 and (method.rule == "influence" or _has_labels(method, seen)):
+            return _by_influence(method, start, samples, seen, show)
+        return _together(method, start, samples, seen, show)
     for name in samples.fragments:
         start = _one_more(method, start, samples, name, validation, show)
     return start
@@ -231,6 +243,59 @@ def _together(
     return Learned(network, start.known, k + 1, tuple(losses), regime, weights, test)
 
 
+def _has_labels(method: Method, validation: Validation) -> bool:
+    return method.rule is None and validation.regime == "labelled"
+
+
+def _by_influence(
+    method: Method, start: Learned, samples: Samples, validation: Validation, show: Show
+) -> Learned:
+    """Return what is known after training on all fragments and V, weighted by influence."""
+    require("labelled", validation.regime, "the rule 'influence'")
+    assert validation.x is not None and validation.y is not None
+    names = np.empty(len(samples.y), dtype=object)
+    for name, rows in samples.fragments.items():
+        names[rows.numpy()] = name
+    weigher = FragmentWeigher(
+        strength=1.0 if method.strength == "auto" else method.strength,
+        n_components=method.n_components,
+        random_state=method.seed,
+    ).fit(
+        samples.x.numpy(),
+        samples.y.numpy(),
+        fragments=names,
+        X_val=validation.x.numpy(),
+        y_val=validation.y.numpy(),
+        sample_weight=None if samples.weight is None else samples.weight.numpy(),
+    )
+    weight = np.append(weigher.sample_weight_, weigher.validation_sample_weight_)
+    network, k, losses = copy.deepcopy(start.network), start.n_trainings, list(start.losses)
+
+    def after_epoch(epoch: int, loss: float) -> None:
+        losses.append(loss)
+        show("all fragments and V", loss)
+
+    train(
+        Task(network),
+        (torch.cat([samples.x, validation.x]), torch.cat([samples.y, validation.y])),
+        method.training,
+        derive_torch(method.seed, "shuffle", k),
+        sample_weight=torch.from_numpy(weight).to(samples.x.dtype),
+        after_epoch=after_epoch,
+    )
+    check_finite(network)
+    return Learned(
+        network,
+        start.known,
+        k + 1,
+        tuple(losses),
+        _joined(start.regime, "labelled"),
+        {str(name): float(w) for name, w in weigher.weights_.items()},
+        None,
+        weigher.validation_weight_,
+    )
+
+
 def _weighed(
     method: Method, task: Task, samples: Samples, validation: Validation, place: tuple[int, int]
 ) -> FragmentWeights:
@@ -238,7 +303,7 @@ def _weighed(
         task,
         {name: samples.part(rows) for name, rows in samples.fragments.items()},
         validation,
-        rule=method.rule,
+        rule="information" if method.rule is None or method.rule == "influence" else method.rule,
         strength=None if method.strength == "auto" else method.strength,
         settings=method.training,
         seed=int(derive(method.seed, "fragment weights", *place).integers(2**31)),

@@ -13,21 +13,22 @@ from torch import nn
 from firecv.errors import ModelError
 from firecv.fire import PAPER, Accumulation
 from firecv.fire.forms import FORMS, Form, default_strength
-from firecv.fire.fragment_weights import RULES, Rule
+from firecv.fire.fragment_weights import RULES
 from firecv.models import cnn, mlp
 from firecv.seeding import derive_torch
 
 Carry = Literal["model", "fisher"]
 Preset = Literal["paper"] | None
 Strength = float | Literal["auto"] | None
+Weigher = Literal["influence", "information", "mixture", "distance"] | None
 
 
-def chosen_form(form: Form, preset: Preset, carry: Carry, rule: Rule) -> Form:
+def chosen_form(form: Form, preset: Preset, carry: Carry, rule: Weigher) -> Form:
     """Return the form to train with, having checked that the choices go together."""
     check_choice("form", form, FORMS)
     check_choice("preset", preset, (None, "paper"))
     check_choice("carry", carry, get_args(Carry))
-    check_choice("rule", rule, RULES)
+    check_choice("rule", rule, (None, "influence", *RULES))
     if preset == "paper":
         # `weigh` is the default and may not have been chosen.
         if form not in ("precondition", "weigh"):

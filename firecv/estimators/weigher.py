@@ -29,9 +29,10 @@ class FragmentWeigher(BaseEstimator):
 
     Parameters
     ----------
-    strength : float, default=None
-        Pull of the weights toward the fragments' shares of the rows. None is 10 divided by the
-        number of rows of V.
+    strength : float, default=1.0
+        How far the weights may follow the validation set: the pull toward the fragments' shares of
+        the rows is 10 divided by the number of rows of V and by the strength. At 0, pooling is
+        kept.
     n_components : int, default=None
         Number of principal components of the columns to learn the weights from; 60 is a good
         choice for images. None takes all columns, and of more than 200 their 200 leading
@@ -76,14 +77,14 @@ class FragmentWeigher(BaseEstimator):
     """
 
     # scikit-learn's way of storing what it is given hides the types from checkers.
-    strength: float | None
+    strength: float
     n_components: int | None
     random_state: int | np.random.RandomState | None
 
     def __init__(
         self,
         *,
-        strength: float | None = None,
+        strength: float = 1.0,
         n_components: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -154,8 +155,8 @@ class FragmentWeigher(BaseEstimator):
 
     def _check_settings(self) -> None:
         strength, n = cast("object", self.strength), cast("object", self.n_components)
-        if strength is not None and not (isinstance(strength, int | float) and strength >= 0):
-            raise ModelError(f"strength is {strength!r}; expected a number from 0 on, or None")
+        if not (isinstance(strength, int | float) and 0 <= strength < np.inf):
+            raise ModelError(f"strength is {strength!r}; expected a number from 0 on")
         if n is not None and not (isinstance(n, int | np.integer) and n > 0):
             raise ModelError(f"n_components is {n!r}; expected a whole number above 0, or None")
 

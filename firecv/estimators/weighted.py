@@ -43,7 +43,7 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     ----------
     estimator : estimator object
         A scikit-learn classifier that takes ``sample_weight``, or a pipeline that ends in one.
-    strength : float, default=None
+    strength : float, default=1.0
         As for `FragmentWeigher`.
     n_components : int, default=None
         As for `FragmentWeigher`.
@@ -78,7 +78,7 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     # scikit-learn's way of storing what it is given hides the types from checkers.
     estimator: Any
-    strength: float | None
+    strength: float
     n_components: int | None
     random_state: int | np.random.RandomState | None
 
@@ -86,7 +86,7 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self,
         estimator: Any,
         *,
-        strength: float | None = None,
+        strength: float = 1.0,
         n_components: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:

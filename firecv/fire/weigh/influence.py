@@ -16,7 +16,7 @@ theta_f is trained with fold f left out of V's part: otherwise V's own part woul
 prior gives V a share s and the fragments (1 - s) n_i / N; s is chosen by the same cross-fitted
 loss. If the weights are not better than pooling by more than a standard error, pooling is kept.
 
-*Symbols*: w `weights`, rho `strength`, s `SHARES`.
+*Symbols*: w `weights`, rho the inverse of `strength`, s `SHARES`.
 *Departures*: the influence is that of a small convex model, a multinomial logistic regression
 (`firecv.fire.weigh.probe`), whose Fisher is its Hessian exactly. The weights serve any model.
 """
@@ -35,8 +35,8 @@ Verdict = Literal["helps", "hurts", "unclear"]
 
 SHARES = (0.2, 0.5)
 """Shares of V that are tried beside its share of the rows; of 0.2 alone little was lost."""
-STRENGTH_PER_LABEL = 10.0
-"""rho = 10 / n_V. With 50 labels 0.1 to 0.3 did alike; with 20, 0.1 overfits and 0.3 does not."""
+PULL = 10.0
+"""rho is 10 / n_V at strength 1. With 50 labels 0.1 to 0.3 did alike; with 20, 0.1 overfit."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ def weigh_by_influence(
     n_classes: int,
     sizes: Integers | None = None,
     sample_weight: Floats | None = None,
-    strength: float | None = None,
+    strength: float = 1.0,
     n_axes: int | None = None,
     seed: int = 0,
 ) -> Influence:
@@ -109,7 +109,7 @@ def weigh_by_influence(
     sample_weight
         Positive weight of each row within its fragment; None for equal ones.
     strength
-        Pull toward the prior; None for 10 / n_V.
+        How far the weights may follow V: rho is 10 / (strength n_V). At 0, pooling is kept.
     n_axes
         Number of principal axes of the columns to learn from; None for all columns up to 200.
     seed
@@ -146,7 +146,7 @@ def weigh_by_influence(
     pooled = parts.prior()
     at_pooled = parts.score(pooled)
     prior, last = _best_share(parts, at_pooled)
-    rho = STRENGTH_PER_LABEL / len(y_val) if strength is None else strength
+    rho = PULL / (max(strength, 1e-12) * len(y_val))
 
     def objective(w: Floats) -> tuple[float, Floats]:
         nonlocal last
@@ -158,7 +158,7 @@ def weigh_by_influence(
     at_best = parts.score(best.weights, last)
     gain = at_pooled.losses - at_best.losses
     margin = float(gain.std(ddof=1) / np.sqrt(len(gain)))
-    is_pooled = not gain.mean() > margin
+    is_pooled = strength == 0 or not gain.mean() > margin
     weights = pooled if is_pooled else best.weights
     mean, low, high = parts.influence(pooled, at_pooled)
     return Influence(

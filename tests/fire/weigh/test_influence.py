@@ -181,7 +181,7 @@ def test_pooling_is_kept_when_labels_say_nothing() -> None:
 
 def test_a_strong_pull_toward_the_prior_keeps_its_proportions() -> None:
     data = world(spread=2.0, seed=3)
-    result = weigh(data, strength=1e6)
+    result = weigh(data, strength=1e-6)
     np.testing.assert_allclose(result.weights, result.weights[0], rtol=1e-3)
 
 
@@ -196,6 +196,12 @@ def test_rows_are_drawn_from_large_fragments_only(sizes: list[int], most: int) -
     level = kept.max()
     assert (kept == np.minimum(sizes, level)).all()
     assert len(rows) == sum(sizes) or len(rows) > most - len(sizes)
+
+
+def test_at_strength_zero_pooling_is_kept() -> None:
+    result = weigh(world(spread=2.0, seed=3), strength=0.0)
+    assert result.is_pooled
+    np.testing.assert_allclose(result.weights, 60 / 280)
 
 
 def test_what_is_left_out_counts_in_the_prior_and_the_penalty() -> None:
