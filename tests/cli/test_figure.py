@@ -28,6 +28,7 @@ def test_a_figure_runs_what_is_missing_and_is_written(
 
 
 def test_a_figure_without_results_says_what_to_run(tmp_path: Path, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "2000")
     words = ["firecv", "figure", "rounds", "--no-run", "--results", str(tmp_path)]
     monkeypatch.setattr("sys.argv", words)
     assert main() == 1

@@ -61,7 +61,8 @@ def test_the_chart_has_a_mark_for_every_method(found):
     assert {row["regime"] for row in rows} == {"none", "unlabelled", "labelled"}
 
 
-def test_text_has_a_line_for_every_method_and_the_conclusion(found):
+def test_text_has_a_line_for_every_method_and_the_conclusion(found, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "2000")
     lines = str(found).splitlines()
     assert lines[0].split()[:3] == ["method", "sees", "seeds"]
     assert [line.split("  ")[0] for line in lines[1:4]] == ["ERM", "FIRE", "FIRE, labelled"]
