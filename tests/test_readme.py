@@ -1,5 +1,10 @@
-"""The Python examples of README.md and of the pages in docs/ run, in order, page by page."""
+"""The Python examples of README.md and of the pages in docs/ run, in order, page by page.
 
+What a block prints is compared with the block of kind `text` that follows it, if one does.
+"""
+
+import contextlib
+import io
 import re
 import textwrap
 import traceback
@@ -9,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+OUTPUT = re.compile(r"\s*```text\n(.*?)\n\s*```", re.DOTALL)
 OPENING = re.compile(r"(?P<indent>\s*)(?P<fence>`{3,})python\b.*")
 
 
@@ -29,13 +35,26 @@ def python_blocks(text: str) -> list[tuple[int, str]]:
     return blocks
 
 
+def shown_after(text: str, first_line: int, source: str) -> str | None:
+    """Return the output that a page shows right after a block, or None."""
+    lines = text.splitlines(keepends=True)
+    rest = "".join(lines[first_line + source.count("\n") :])  # after the closing fence
+    found = OUTPUT.match(rest)
+    return None if found is None else textwrap.dedent(found[1])
+
+
 def run_page(page: Path) -> None:
     """Run a page's blocks in one namespace; on failure name the page and the line."""
     namespace: dict[str, object] = {"__name__": "__main__"}
-    for first_line, source in python_blocks(page.read_text(encoding="utf-8")):
+    text = page.read_text(encoding="utf-8")
+    for first_line, source in python_blocks(text):
+        printed, shown = io.StringIO(), shown_after(text, first_line, source)
         try:
             # Empty lines in front give the code the line numbers it has on the page.
-            exec(compile("\n" * (first_line - 1) + source, str(page), "exec"), namespace)
+            with contextlib.redirect_stdout(printed):
+                exec(compile("\n" * (first_line - 1) + source, str(page), "exec"), namespace)
+            if shown is not None:
+                assert printed.getvalue().rstrip() == shown.rstrip(), f"printed\n{printed.getvalue()}"
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f.lineno for f in reversed(frames) if f.filename == str(page)), None)
@@ -49,6 +68,15 @@ def run_page(page: Path) -> None:
 def test_examples_run(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run_page(page)
+
+
+def test_output_that_differs_from_what_is_shown_fails(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text("a\n\n```python\nprint(1 + 1)\n```\n\n```text\n2\n```\n")
+    run_page(page)
+    page.write_text(page.read_text().replace("text\n2", "text\n3"))
+    with pytest.raises(pytest.fail.Exception, match="printed"):
+        run_page(page)
 
 
 def test_readme_has_an_example():
