@@ -54,7 +54,9 @@ def run_page(page: Path) -> None:
             with contextlib.redirect_stdout(printed):
                 exec(compile("\n" * (first_line - 1) + source, str(page), "exec"), namespace)
             if shown is not None:
-                assert printed.getvalue().rstrip() == shown.rstrip(), f"printed\n{printed.getvalue()}"
+                assert printed.getvalue().rstrip() == shown.rstrip(), (
+                    f"printed\n{printed.getvalue()}"
+                )
         except Exception as error:
             frames = traceback.extract_tb(error.__traceback__)
             line = next((f.lineno for f in reversed(frames) if f.filename == str(page)), None)

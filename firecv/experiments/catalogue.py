@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, robust, weigh
+from firecv.experiments.study import forms, natural, robust, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -38,6 +38,9 @@ TABLES: dict[str, Declared] = {
     "weigh-rounds": weigh.rounds_table,
     "weigh-weights": weigh.weights_table,
     "robust": robust.table,
+    "natural": natural.linear_table,
+    "natural-boosting": natural.boosting_table,
+    "natural-forest": natural.forest_table,
 }
 """How each table is declared."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")

@@ -11,13 +11,23 @@ from firecv.experiments.kinds.batchwise import Batchwise
 from firecv.experiments.kinds.diagnostics import Diagnostics
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.kinds.folds import Folds
+from firecv.experiments.kinds.natural import Natural
 from firecv.experiments.kinds.rotated import Rotated
 from firecv.experiments.kinds.selection import SelectionBias
 from firecv.experiments.spec import Setting
 
 KINDS: dict[str, type[Setting]] = {
     kind.kind: kind
-    for kind in (Attacked, Batchwise, Diagnostics, Federation, Folds, Rotated, SelectionBias)
+    for kind in (
+        Attacked,
+        Batchwise,
+        Diagnostics,
+        Federation,
+        Folds,
+        Natural,
+        Rotated,
+        SelectionBias,
+    )
 }
 """Every kind by its name in the store."""
 
@@ -28,6 +38,7 @@ __all__ = [
     "Diagnostics",
     "Federation",
     "Folds",
+    "Natural",
     "Rotated",
     "SelectionBias",
 ]
