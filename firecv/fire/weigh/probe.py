@@ -191,7 +191,8 @@ def fit(probe: Probe, weight: Floats, start: Floats, promise: float = 1e-8) -> F
     start
         Parameters to start from; close ones save steps.
     promise
-        Steps that promise to lower the loss by less than this part of it are not taken.
+        A fit ends when a step promises to lower the loss by less than this part of it, as far as
+        the preconditioner can tell.
 
     Examples
     --------
@@ -204,10 +205,10 @@ def fit(probe: Probe, weight: Floats, start: Floats, promise: float = 1e-8) -> F
     blocks = at.inverse_blocks()
     for _ in range(NEWTON_STEPS):
         gradient = at.gradient()
+        if np.all(_inner(gradient, _precondition(blocks, gradient)) / 2 < promise * at.values()):
+            break
         step = at.solve(-gradient, blocks=blocks, residual=0.1)
         promised = -_inner(gradient, step) / 2
-        if np.all(promised < promise * at.values()):
-            break
         at = _line_search(at, step, promised)
         if np.any(promised > FAR):
             blocks = at.inverse_blocks()
@@ -243,14 +244,10 @@ def conjugate_gradients(
     >>> conjugate_gradients(lambda v: scale * v, b, None, identity, 1e-9).ravel()
     array([1.  , 0.5 , 0.25])
     """
-
-    def precondition(r: Floats) -> Floats:
-        return np.matmul(blocks, r.transpose(2, 0, 1)).transpose(1, 2, 0)
-
     x = np.zeros_like(b) if start is None else start.copy()
     r = b.copy() if start is None else b - product(x)
-    direction = precondition(r)
-    remaining, enough = _inner(r, direction), residual**2 * _inner(b, precondition(b))
+    direction = _precondition(blocks, r)
+    remaining, enough = _inner(r, direction), residual**2 * _inner(b, _precondition(blocks, b))
     for _ in range(CONJUGATE_STEPS):
         active = remaining > enough
         if not active.any():
@@ -261,11 +258,15 @@ def conjugate_gradients(
         length = np.divide(remaining, curvature, out=np.zeros_like(remaining), where=active)
         x += length[:, None] * direction
         r -= length[:, None] * image
-        scaled = precondition(r)
+        scaled = _precondition(blocks, r)
         previous, remaining = remaining, np.where(active, _inner(r, scaled), 0.0)
         ratio = np.divide(remaining, previous, out=np.zeros_like(remaining), where=active)
         direction = scaled + ratio[:, None] * direction
     return x
+
+
+def _precondition(blocks: Floats, r: Floats) -> Floats:
+    return np.matmul(blocks, r.transpose(2, 0, 1)).transpose(1, 2, 0)
 
 
 def _line_search(at: Fitted, step: Floats, promised: Floats) -> Fitted:
