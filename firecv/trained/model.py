@@ -145,6 +145,11 @@ class Trained:
         weights = self.estimator.weights_
         return weights if isinstance(weights, dict) else None
 
+    @property
+    def validation_weight(self) -> float:
+        """The weight of V's own rows in training; 0 if they were not trained on, or not weighed."""
+        return float(getattr(self.estimator, "validation_weight_", 0.0))
+
     def plain(self) -> dict[str, object]:
         """Return what there is to say as JSON has it."""
         test = getattr(self.estimator, "shift_test_", None)
@@ -154,6 +159,7 @@ class Trained:
             "version": 1,
             "columns": self.encoding.kinds(),
             "weights": self.fragment_weights,
+            "validation_weight": self.validation_weight,
             "shift_test": None if test is None else test._asdict(),
             "is_optimistic": self.is_optimistic,
         }
@@ -175,6 +181,11 @@ class Trained:
             self._weighed(),
             "",
         ]
+        if self.validation_weight:
+            lines.append(
+                f"Weights are by influence on the validation set, whose own rows have weight "
+                f"{self.validation_weight:.3f}."
+            )
         if test is not None:
             verdict = "differs from" if test.rejects else "does not show a difference from"
             lines.append(

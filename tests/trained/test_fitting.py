@@ -63,6 +63,15 @@ def test_facts_are_what_was_given():
     }
 
 
+def test_with_labels_weights_are_by_influence_and_v_has_one_too():
+    found = trained(sees="labelled")
+    assert found.facts.regime == "labelled"
+    assert found.validation_weight > 0
+    total = found.fragments()["weight"].sum() + found.plain()["validation_weight"]
+    assert total == pytest.approx(1)
+    assert f"own rows have weight {found.validation_weight:.3f}" in str(found)
+
+
 def test_weights_of_fragments_and_the_shift_test_are_told():
     found = trained()
     table = found.fragments()
