@@ -135,7 +135,7 @@ class FragmentWeigher(BaseEstimator):
         kept_val = draw_rows(np.zeros(len(labels_val), np.intp), derive(seed, "rows of V"))
         y_kept = np.searchsorted(self.classes_, labels[kept])
         y_kept_val = np.searchsorted(self.classes_, labels_val[kept_val])
-        x, x_val = standardized(rows.take(kept), rows_val.take(kept_val))
+        x, x_val = standardized(rows, kept, rows_val, kept_val)
         sizes = np.bincount(codes)
         result = weigh_by_influence(
             x,
