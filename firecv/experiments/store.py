@@ -10,7 +10,7 @@ import json
 import math
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -142,6 +142,13 @@ class Store:
                 yield False
                 return
             yield True
+
+    def release(self, ids: Iterable[str]) -> None:
+        """Remove the claims to finished runs, left by processes that died right after writing."""
+        for name in ids:
+            if (path := self.claims / name).exists():
+                with suppress(InUseError), locked(path, wait=False):
+                    pass  # giving a lock back removes its file
 
     def _packed_ids(self) -> Iterator[frozenset[str]]:
         """Yield the ids in each packed file, read again only if it has changed."""

@@ -54,7 +54,5 @@ def test_dates_booleans_and_text():
 
 
 def test_other_columns_in_v_are_refused():
-    with pytest.raises(
-        DataError, match=r"X_val has the columns \['b'\] \(1\), X has \['a'\]"
-    ):
+    with pytest.raises(DataError, match=r"X_val has the columns \['b'\] \(1\), X has \['a'\]"):
         columns(pd.DataFrame({"a": [1.0, 2.0]}), pd.DataFrame({"b": [1.0]}))

@@ -10,6 +10,7 @@ from firecv.errors import FirecvNotice
 from firecv.experiments.execute import execute
 from firecv.experiments.spec import Run, expand
 from firecv.experiments.store import Record, Store
+from firecv.locks import locked
 from tests.experiments.toys import Toy, toy_table
 
 
@@ -104,6 +105,15 @@ def _claim(root: Path, queue: "multiprocessing.Queue[bool]") -> None:
 
 
 @pytest.mark.slow
+def test_claims_that_killed_processes_left_to_finished_runs_are_removed(store: Store):
+    store.claims.mkdir(parents=True)
+    for name in ("done", "held"):
+        (store.claims / name).write_text("process 1 on nowhere\n")
+    with locked(store.claims / "held"):
+        store.release(["done", "held", "never claimed"])
+        assert [path.name for path in store.claims.iterdir()] == ["held"]
+
+
 def test_another_process_cannot_claim_what_is_claimed(store: Store):
     context = multiprocessing.get_context("spawn")
     queue = context.Queue()
