@@ -71,7 +71,7 @@ def carry_out(
         Whether to show how far it is: a bar on a terminal, now and then a line elsewhere.
     """
     done = store.read(run.id for run in runs)
-    store.release(done)
+    store.release_finished()
     pending = [run for run in runs if run.id not in done]
     estimates = Estimates.of(done.values(), (run.setting for run in runs))
     queue = _Queue(pending, store, time.monotonic() + 60 * minutes if minutes else float("inf"))

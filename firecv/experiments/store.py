@@ -99,8 +99,7 @@ class Store:
 
     def has(self, run: Run) -> bool:
         """Return whether a run is finished."""
-        loose = self.loose / f"{run.id}.json"
-        return loose.exists() or any(run.id in ids for ids in self._packed_ids())
+        return self._is_finished(run.id)
 
     def read(self, ids: Iterable[str] | None = None) -> dict[str, Record]:
         """Return the records of these ids, or all, as far as they are there.
@@ -143,12 +142,16 @@ class Store:
                 return
             yield True
 
-    def release(self, ids: Iterable[str]) -> None:
-        """Remove the claims to finished runs, left by processes that died right after writing."""
-        for name in ids:
-            if (path := self.claims / name).exists():
+    def release_finished(self) -> None:
+        """Remove claims to finished runs, left by processes that died right after writing."""
+        for path in self.claims.glob("*"):
+            if self._is_finished(path.name):
                 with suppress(InUseError), locked(path, wait=False):
                     pass  # giving a lock back removes its file
+
+    def _is_finished(self, name: str) -> bool:
+        loose = self.loose / f"{name}.json"
+        return loose.exists() or any(name in ids for ids in self._packed_ids())
 
     def _packed_ids(self) -> Iterator[frozenset[str]]:
         """Yield the ids in each packed file, read again only if it has changed."""

@@ -106,12 +106,15 @@ def _claim(root: Path, queue: "multiprocessing.Queue[bool]") -> None:
 
 @pytest.mark.slow
 def test_claims_that_killed_processes_left_to_finished_runs_are_removed(store: Store):
+    runs = [Run(Toy(name), 0, 1) for name in ("done", "held", "open")]
     store.claims.mkdir(parents=True)
-    for name in ("done", "held"):
-        (store.claims / name).write_text("process 1 on nowhere\n")
-    with locked(store.claims / "held"):
-        store.release(["done", "held", "never claimed"])
-        assert [path.name for path in store.claims.iterdir()] == ["held"]
+    for run in runs:
+        (store.claims / run.id).write_text("process 1 on nowhere\n")
+    for run in runs[:2]:
+        store.write(execute(run))
+    with locked(store.claims / runs[1].id):
+        store.release_finished()
+        assert {path.name for path in store.claims.iterdir()} == {run.id for run in runs[1:]}
 
 
 def test_another_process_cannot_claim_what_is_claimed(store: Store):

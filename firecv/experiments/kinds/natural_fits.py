@@ -61,7 +61,7 @@ def scored(
         chances = model.predict_proba(problem.x_test)
         right = model.classes_[chances.argmax(1)] == problem.y_test
         found.append((float(right.mean()), _loss(model.classes_, chances, problem.y_test)))
-    accuracy, loss = np.mean(found, axis=0)
+    accuracy, loss = np.array(found).mean(axis=0)
     return {"accuracy": float(accuracy), "log_loss": float(loss), "targets": float(len(found))}
 
 
