@@ -12,6 +12,10 @@ ROUNDING = 1e-9
 """By which share of itself a weight may miss its cap: rounding of sums over fragments."""
 
 
+NOTHING = 1e-15
+"""A weight below the rounding of one, in proportion to which nothing can be shared out."""
+
+
 def proportions(sizes: Sequence[int]) -> Vector:
     """Return the shares n_i / N, which are the weights without any rule.
 
@@ -57,6 +61,8 @@ def capped(weights: Vector, shares: Vector, multiple: float) -> Vector:
     if not multiple >= 1:
         raise DataError(f"weights are capped at a multiple of n/N of at least 1, got {multiple}")
     limits, is_full = multiple * shares, np.zeros(len(shares), bool)
+    if (weights > limits * (1 + ROUNDING)).any():  # proportions of next to nothing are rounding
+        weights = np.where(weights < NOTHING, 0.0, weights)
     while (weights > limits * (1 + ROUNDING)).any():
         is_full |= weights >= limits
         rest = np.where(is_full, 0.0, weights if weights[~is_full].any() else shares)

@@ -22,10 +22,20 @@ def test_no_weight_is_above_its_cap_and_they_sum_to_one(pairs, multiple):
     assert (found <= multiple * shares * (1 + 1e-6)).all()
     is_free = found < multiple * shares * (1 - 1e-6)
     # What is not capped keeps its proportions, and only gains.
-    if (weights[is_free] > 0).any():
-        assert (found[is_free] >= weights[is_free] * (1 - 1e-6)).all()
-        ratios = found[is_free & (weights > 0)] / weights[is_free & (weights > 0)]
+    counts = is_free & (weights > 1e-14)
+    if counts.any():
+        assert (found[is_free] >= weights[is_free] * (1 - 1e-6) - 1e-14).all()
+        ratios = found[counts] / weights[counts]
         assert np.allclose(ratios, ratios[0])
+
+
+@pytest.mark.parametrize("multiple", [1.0, 1.5, 10.0])
+@pytest.mark.parametrize("tiny", [5e-324, 1e-300, 1e-16])
+def test_next_to_nothing_counts_as_nothing(tiny, multiple):
+    found = capped(np.array([1.0, tiny, 0.0]), proportions([1, 1, 2]), multiple)
+    wanted = capped(np.array([1.0, 0.0, 0.0]), proportions([1, 1, 2]), multiple)
+    np.testing.assert_allclose(found, wanted, atol=1e-15)
+    assert found.sum() == pytest.approx(1.0)
 
 
 def test_weights_below_the_cap_stay_as_they_are():
