@@ -190,18 +190,39 @@ def weights_of(
     return each
 
 
-def _fragment_names(fragments: ArrayLike | None, n: int, name: str) -> NDArray[np.object_]:
-    if fragments is None:
-        return np.full(n, name, dtype=object)
+def fragment_codes(fragments: ArrayLike, n: int) -> tuple[NDArray[np.intp], list[Hashable]]:
+    """Return the fragment of each sample as a number from 0, and the fragments as they appear.
+
+    Parameters
+    ----------
+    fragments
+        Fragment of each sample.
+    n
+        Number of samples.
+
+    Examples
+    --------
+    >>> codes, names = fragment_codes(["b", "a", "b"], 3)
+    >>> codes.tolist(), names
+    ([0, 1, 0], ['b', 'a'])
+    """
     values = np.asarray(fragments, dtype=object)
     if values.shape != (n,):
         raise DataError(
             f"fragments has shape {values.shape}, the samples are {n}; expected one value per "
             f"sample, such as its site or batch"
         )
-    if pd.isna(values).any():
+    codes, names = pd.factorize(values)
+    if (codes < 0).any():
         raise DataError("fragments has missing values; give every sample a fragment")
-    return np.array([str(value) for value in values], dtype=object)
+    return codes.astype(np.intp), list(names.tolist())
+
+
+def _fragment_names(fragments: ArrayLike | None, n: int, name: str) -> NDArray[np.object_]:
+    if fragments is None:
+        return np.full(n, name, dtype=object)
+    codes, names = fragment_codes(fragments, n)
+    return np.array([str(each) for each in names], dtype=object)[codes]
 
 
 def _by_class(

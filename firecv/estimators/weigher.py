@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from firecv.errors import DataError, ModelError
 from firecv.estimators.columns import Rows, standardized
-from firecv.estimators.samples import classes_of
+from firecv.estimators.samples import classes_of, fragment_codes, weights_of
 from firecv.estimators.settings import drawn_seed
 from firecv.fire.weigh.crossfit import draw_rows
 from firecv.fire.weigh.influence import Influence, weigh_by_influence
@@ -128,8 +128,9 @@ class FragmentWeigher(BaseEstimator):
         rows, rows_val = Rows.of(X, "X"), Rows.of(X_val, "X_val")
         _check_lengths(rows, rows_val, labels, labels_val)
         codes, names = fragment_codes(fragments, len(labels))
-        own = _own_weights(sample_weight, codes, names)
         self.classes_ = classes_of(np.concatenate([labels, labels_val]))
+        own = weights_of(sample_weight, None, np.searchsorted(self.classes_, labels), self.classes_)
+        _check_mass(own, codes, names)
         seed = drawn_seed(self.random_state)
         kept = draw_rows(codes, derive(seed, "rows"))
         kept_val = draw_rows(np.zeros(len(labels_val), np.intp), derive(seed, "rows of V"))
@@ -190,34 +191,6 @@ class FragmentWeigher(BaseEstimator):
         )
 
 
-def fragment_codes(fragments: ArrayLike, n: int) -> tuple[NDArray[np.intp], list[Hashable]]:
-    """Return the fragment of each row as a number from 0, and the fragments' names.
-
-    Parameters
-    ----------
-    fragments
-        Fragment of each row.
-    n
-        Number of rows.
-
-    Examples
-    --------
-    >>> codes, names = fragment_codes(["b", "a", "b"], 3)
-    >>> codes.tolist(), names
-    ([0, 1, 0], ['b', 'a'])
-    """
-    values = pd.Series(fragments).to_numpy() if np.ndim(fragments) == 1 else np.asarray(fragments)
-    if values.shape != (n,):
-        raise DataError(
-            f"fragments has shape {values.shape}, the samples are {n}; expected one value per "
-            f"sample, such as its site or batch"
-        )
-    codes, found = pd.factorize(values)
-    if (codes < 0).any():
-        raise DataError("fragments has missing values; give every sample a fragment")
-    return codes.astype(np.intp), list(found.tolist())
-
-
 def _labels(y: ArrayLike, name: str) -> NDArray[Any]:
     labels = np.asarray(y)
     if labels.ndim != 1:
@@ -236,24 +209,14 @@ def _check_lengths(
             )
 
 
-def _own_weights(
-    sample_weight: ArrayLike | None, codes: NDArray[np.intp], names: list[Hashable]
-) -> NDArray[np.float64] | None:
-    if sample_weight is None:
-        return None
-    own = np.asarray(sample_weight, np.float64)
-    if own.shape != codes.shape or not np.isfinite(own).all() or (own < 0).any():
-        raise DataError(
-            f"sample_weight has shape {own.shape}; expected {len(codes)} finite numbers that are "
-            f"not negative"
-        )
-    mass = np.bincount(codes, own)
-    if (mass == 0).any():
+def _check_mass(
+    own: NDArray[np.float64] | None, codes: NDArray[np.intp], names: list[Hashable]
+) -> None:
+    if own is not None and (mass := np.bincount(codes, own)).min() == 0:
         raise DataError(
             f"all rows of the fragment {names[int(mass.argmin())]!r} have weight zero; drop the "
             f"fragment or give a row of it a weight"
         )
-    return own
 
 
 def _decision(result: Influence) -> str:

@@ -1,6 +1,7 @@
-"""Form `weigh`: which fragments to listen to, decided with V's help and without its labels.
+"""Form `weigh`: how much weight each fragment gets, decided with V's help.
 
-The weight of fragment i is n_i / N, unless V differs from the pooled fragments; then a rule
+With V's labels it is decided by influence (`firecv.fire.weigh.influence`). Without them, the
+weight of fragment i is n_i / N, unless V differs from the pooled fragments; then a rule
 decides. The recommended one, `information`, acts the more the surer the shift test is::
 
     test = shift_test(validation_rows, summaries)
