@@ -9,7 +9,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import get_lapack_funcs
 
 Floats = NDArray[np.float64]
 
@@ -143,10 +143,11 @@ def inner(u: Floats, v: Floats) -> Floats:
 
 
 def _inverse(matrix: Floats) -> Floats:
-    factor, failed = lapack.dpotrf(matrix, lower=True)
+    factorize, invert = get_lapack_funcs(("potrf", "potri"), (matrix,))
+    factor, failed = factorize(matrix, lower=True)
     if failed:  # rounding has made it indefinite: its diagonal will do
         return np.diag(1.0 / np.diag(matrix))
-    half, _ = lapack.dpotri(factor, lower=True)
+    half, _ = invert(factor, lower=True)
     full = np.tril(half, -1)
     full += full.T
     np.fill_diagonal(full, np.diag(half))
