@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firecv.errors import DataError, ModelError
 from firecv.estimators.weigher import FragmentWeigher
+from firecv.regimes import Regime
 
 _validated = cast("Callable[..., Any]", validate_data)  # scikit-learn's types take text only
 
@@ -56,6 +57,8 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted classifier.
     weigher_ : FragmentWeigher or None
         The fitted weigher, with `weights_`, `influence_` and `decision_`; None if there was no V.
+    regime_ : str
+        What was seen of V: "labelled", or "none" if there was no V.
     classes_ : ndarray
         The labels, sorted.
     n_features_in_, feature_names_in_
@@ -150,6 +153,7 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 np.concatenate([np.asarray(y), np.asarray(y_val)]),
                 **{keyword: np.concatenate(weights)},
             )
+        self.regime_: Regime = "none" if self.weigher_ is None else "labelled"
         self.classes_: NDArray[Any] = self.estimator_.classes_
         return self
 

@@ -12,7 +12,8 @@ from firecv.data import Arrays, Split, load
 from firecv.data.arrays import Array
 from firecv.data.pixels import check_images
 from firecv.errors import DataError, FirecvNotice, NumericalError
-from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
+from firecv.estimators import METHODS, FIREClassifier, RivalClassifier
+from firecv.estimators.methods import network_of
 from firecv.estimators.settings import Carry
 from firecv.experiments.kinds.image_costs import Network
 from firecv.models.scores import SCORES, scores
@@ -135,8 +136,7 @@ def classifier(
     n_folds
         Of the cross-validation by which EIWERM and L2 choose; None for their own number.
     """
-    model = make_classifier(
-        method,
+    model = network_of(method).set_params(
         hidden=HIDDEN,
         image_shape=shape if network == "cnn" else None,
         n_epochs=n_epochs,

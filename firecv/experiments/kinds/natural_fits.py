@@ -117,10 +117,10 @@ def best_share(problem: Problem, seed: int) -> float:
     classes, codes = np.unique(problem.pooled[1], return_inverse=True)
     n, n_val = len(problem.y), len(problem.y_val)
     parts = CrossFit.build(
-        problem.x,
+        problem.x.astype(np.float64),
         codes[:n],
         np.zeros(n, np.intp),
-        problem.x_val,
+        problem.x_val.astype(np.float64),
         codes[n:],
         n_classes=len(classes),
         seed=seed,

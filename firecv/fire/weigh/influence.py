@@ -39,6 +39,10 @@ SHARES = (0.2, 0.5)
 PULL = 10.0
 """rho is 10 / n_V at strength 1. With 50 labels 0.1 to 0.3 did alike; with 20, 0.1 overfit."""
 
+NEGLIGIBLE = 1e-3
+"""A fragment whose rows count for less than a thousandth of a row each gets no weight at all: to
+some models rows of next to no weight do harm (boosting, whose leaves they fill)."""
+
 
 @dataclass(frozen=True)
 class Influence:
@@ -162,7 +166,7 @@ def weigh_by_influence(
     gain = at_pooled.losses - at_best.losses
     margin = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     is_pooled = strength == 0 or not gain.mean() > margin
-    weights = pooled if is_pooled else best.weights
+    weights = pooled if is_pooled else _without_negligible(best.weights, pooled)
     mean, low, high = parts.influence(pooled, at_pooled)
     return Influence(
         weights[:-1],
@@ -176,6 +180,13 @@ def weigh_by_influence(
         is_pooled,
         best.path,
     )
+
+
+def _without_negligible(weights: Floats, pooled: Floats) -> Floats:
+    """Return weights of which those of fragments that hardly count are zero."""
+    kept = weights >= NEGLIGIBLE * pooled
+    kept[-1] = True
+    return np.where(kept, weights, 0.0) / weights[kept].sum()
 
 
 def _best_share(parts: CrossFit, start: Fitted) -> tuple[Floats, Scored]:
