@@ -39,6 +39,8 @@ class FederatedMethod:
         which is not the default there.
     when, n_steps
         Of "finetunedfedavg": when the server takes steps on V, and how many.
+    server_epochs
+        Of "fedlaw" and "fedawa": how long the server learns the weights of a round.
     rate, momentum
         Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
@@ -55,6 +57,7 @@ class FederatedMethod:
     cap: float | None = None
     when: str | None = None
     n_steps: int | None = None
+    server_epochs: int | None = None
     rate: float = 0.05
     momentum: float = 0.9
 

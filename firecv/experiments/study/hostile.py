@@ -44,6 +44,7 @@ COLUMNS = {
     "median": Column(FederatedMethod(), "median"),
     "trimmed mean": Column(FederatedMethod(), "trimmed"),
     "Krum": Column(FederatedMethod(), "krum"),
+    "multi-Krum": Column(FederatedMethod(), "multikrum"),
     "FLTrust": Column(FederatedMethod("fltrust", "labelled_summary")),
 }
 """All columns of both tables; one more is one line."""
@@ -61,7 +62,8 @@ NOTES = (
     "class 0. Model replacement: the same, and the update is scaled by the number of clients over "
     "that of hostile ones.",
     "Median and trimmed mean, which leaves a quarter out at either end, are taken entry by entry. "
-    "Krum assumes three hostile clients of ten. FLTrust trains on V as clients do on their data.",
+    "Krum takes one client's weights and multi-Krum the mean of seven; both assume three hostile "
+    "clients of ten. FLTrust trains on V as clients do on their data.",
     "All settings were fixed before any run of the table.",
 )
 
