@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, natural, robust, weigh
+from firecv.experiments.study import forms, hostile, natural, robust, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -38,6 +38,8 @@ TABLES: dict[str, Declared] = {
     "weigh-rounds": weigh.rounds_table,
     "weigh-weights": weigh.weights_table,
     "robust": robust.table,
+    "hostile": hostile.table,
+    "hostile-trigger": hostile.trigger_table,
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,

@@ -54,6 +54,9 @@ def _base(method: FederatedMethod, local: Training) -> Algorithm:
     settings: dict[str, Any] = {"local": local}
     if method.strength is not None and method.weigh is None:
         settings["strength"] = method.strength
+    for name in ("when", "n_steps", "server_epochs"):
+        if getattr(method, name) is not None:
+            settings[name] = getattr(method, name)
     return ALGORITHMS[method.name](**settings)
 
 

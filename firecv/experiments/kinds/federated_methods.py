@@ -9,7 +9,9 @@ CONTROLS = ("inputs", "activations", "loss", "classes")
 """Ways to weigh clients that FIRE's are held against."""
 NEEDED: dict[str, Regime] = {"loss": "labelled_summary", "classes": "none"}
 """What ways to weigh clients need of V, if not a summary."""
-COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0}
+LABELLED = ("fedlaw", "finetunedfedavg", "validationclient", "lossweightedfedavg", "fltrust")
+"""Algorithms whose server needs V's labels."""
+COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0, "fedlaw": 1.3}
 """CPU time in units of FedAvg's, roughly."""
 
 
@@ -35,6 +37,10 @@ class FederatedMethod:
     cap
         As for `firecv.federated.weighing.Weighing`: None leaves weights as the rule finds them,
         which is not the default there.
+    when, n_steps
+        Of "finetunedfedavg": when the server takes steps on V, and how many.
+    server_epochs
+        Of "fedlaw" and "fedawa": how long the server learns the weights of a round.
     rate, momentum
         Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
@@ -49,6 +55,9 @@ class FederatedMethod:
     n_numbers: int | None = None
     layers: str | None = None
     cap: float | None = None
+    when: str | None = None
+    n_steps: int | None = None
+    server_epochs: int | None = None
     rate: float = 0.05
     momentum: float = 0.9
 
@@ -56,6 +65,8 @@ class FederatedMethod:
         """Check that it is given what it needs of V; `check` does the rest."""
         if self.is_pooled:
             require("labelled", self.regime, "pooling V")
+        if self.name in LABELLED:
+            require("labelled_summary", self.regime, f"the algorithm {self.name!r}")
         if self.weigh is not None:
             needed = NEEDED.get(self.weigh, "summary")
             require(needed, self.regime, f"weighing clients by {self.weigh!r}")
