@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, hostile, natural, robust, weigh
+from firecv.experiments.study import forms, hostile, influence, natural, robust, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -44,6 +44,8 @@ TABLES: dict[str, Declared] = {
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,
     "natural-network": natural.network_table,
+    "influence-tables": influence.tables_table,
+    "influence-sensitivity": influence.sensitivity_table,
 }
 """How each table is declared."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")

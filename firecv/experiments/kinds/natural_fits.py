@@ -78,7 +78,7 @@ def scored(setting: Natural, seed: int) -> dict[str, float]:
             model = fitted(setting.model, setting.method, problem, seed)
         chances = model.predict_proba(problem.x_test)
         right = model.classes_[chances.argmax(1)] == problem.y_test
-        scores.append((float(right.mean()), _loss(model.classes_, chances, problem.y_test)))
+        scores.append((float(right.mean()), loss_of(model.classes_, chances, problem.y_test)))
     accuracy, loss = np.array(scores).mean(axis=0)
     each = {f"target {k}": score for k, (score, _) in enumerate(scores, 1)}
     return {"accuracy": float(accuracy), "log_loss": float(loss), **each}
@@ -161,7 +161,7 @@ def _model(name: str, seed: int) -> Any:
     return RandomForestClassifier(n_estimators=200, random_state=seed)
 
 
-def _loss(classes: NDArray[Any], chances: Floats, y: NDArray[Any]) -> float:
+def loss_of(classes: NDArray[Any], chances: Floats, y: NDArray[Any]) -> float:
     """Return the log loss; a class that was never seen has the chance of rounding."""
     every = np.union1d(classes, y)
     wide = np.full((len(y), len(every)), 1e-6)

@@ -107,6 +107,7 @@ class CrossFit:
         sizes: Integers | None = None,
         sample_weight: Floats | None = None,
         n_axes: int | None = None,
+        n_folds: int = N_FOLDS,
         seed: int = 0,
     ) -> Self:
         """Return the parts with V cut into folds; parameters as in `weigh_by_influence`."""
@@ -122,7 +123,7 @@ class CrossFit:
             n_classes,
             penalty=1.0 / (sizes.sum() + len(y_val)),  # that of scikit-learn's LogisticRegression
         )
-        folds = _folds(y_val, derive(seed, "folds"))
+        folds = _folds(y_val, n_folds, derive(seed, "folds"))
         held = (folds[:, None] == np.arange(folds.max() + 1)) / len(folds)
         return cls(probe, mass, starts, sizes.astype(float), held)
 
@@ -269,11 +270,11 @@ def _interval(values: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
     return mean, mean - reach, mean + reach
 
 
-def _folds(y: Integers, rng: np.random.Generator) -> Integers:
+def _folds(y: Integers, n_folds: int, rng: np.random.Generator) -> Integers:
     """Return the fold of each row of V, with as many rows of each class in each as can be."""
     order = np.lexsort([rng.random(len(y)), y])
     folds = np.empty(len(y), dtype=np.intp)
-    folds[order] = np.arange(len(y)) % min(N_FOLDS, len(y))
+    folds[order] = np.arange(len(y)) % min(n_folds, len(y))
     return folds
 
 

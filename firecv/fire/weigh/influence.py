@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from firecv.errors import DataError
-from firecv.fire.weigh.crossfit import ROUGH, CrossFit, Scored
+from firecv.fire.weigh.crossfit import N_FOLDS, ROUGH, CrossFit, Scored
 from firecv.fire.weigh.probe import Fitted, Floats, Integers
 from firecv.fire.weigh.simplex import minimize_on_simplex
 from firecv.seeding import derive
@@ -96,6 +96,7 @@ def weigh_by_influence(
     sample_weight: Floats | None = None,
     strength: float = 1.0,
     n_axes: int | None = None,
+    n_folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Influence:
     """Return the weight of each fragment and of V, and each fragment's influence.
@@ -117,8 +118,10 @@ def weigh_by_influence(
         How far the weights may follow V: rho is 10 / (strength n_V). At 0, pooling is kept.
     n_axes
         Number of principal axes of the columns to learn from; None for all columns up to 200.
+    n_folds
+        Number of folds V is cut into.
     seed
-        Seed of V's folds.
+        Seed of V's folds, and of the rows that the search uses of large fragments.
 
     Examples
     --------
@@ -146,6 +149,7 @@ def weigh_by_influence(
         sizes=sizes,
         sample_weight=sample_weight,
         n_axes=n_axes,
+        n_folds=n_folds,
         seed=seed,
     )
     pooled = parts.prior()
