@@ -105,7 +105,9 @@ def fitted(model_name: str, method: str, problem: Problem, seed: int) -> Any:
         case "alone":
             return model.fit(problem.x_val, problem.y_val)
         case _:
-            weighted = FIREWeighted(model, random_state=seed)
+            # The weigher's model is linear itself: there is nothing to try again.
+            n_folds = 0 if model_name == "linear" else 5
+            weighted = FIREWeighted(model, n_folds=n_folds, random_state=seed)
             return weighted.fit(problem.x, problem.y, **problem.seen)
 
 

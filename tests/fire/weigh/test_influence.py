@@ -229,7 +229,7 @@ def test_many_columns_are_replaced_by_their_principal_axes() -> None:
 
 def test_folds_hold_every_row_once_and_classes_evenly() -> None:
     y = np.repeat([0, 1], [20, 10])
-    folds = crossfit._folds(y, 5, np.random.default_rng(0))
+    folds = crossfit.fold_of_each(y, 5, np.random.default_rng(0))
     assert np.bincount(folds).tolist() == [6] * 5
     assert [int((y[folds == f] == 1).sum()) for f in range(5)] == [2] * 5
 
