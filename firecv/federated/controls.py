@@ -19,8 +19,8 @@ from firecv.federated.contract import Client, Cohort
 from firecv.federated.schema import Schema, class_shares_of, n_classes_of, size, sketch_of
 from firecv.federated.uploads import Upload
 from firecv.federated.weighing import Weighed, report_classes, told_classes
+from firecv.fire.averages import ascend, averaged
 from firecv.fire.batch_norm import DifferentiableBatchNorm
-from firecv.fire.information import averaged, uphill
 from firecv.fire.mixture import mixture
 from firecv.fire.shares import proportions
 from firecv.fire.summaries import Matrix, SketchSummary
@@ -152,7 +152,7 @@ class LabelledLoss:
         sizes = [round(number_of(reports[upload.client], "size")) for upload in uploads]
         with eval_mode(task.model), DifferentiableBatchNorm():
             predict = averaged(task, trained, holder.x)
-            found = uphill(
+            found = ascend(
                 lambda w: -functional.nll_loss(predict(w), y),
                 sizes,
                 strength=self.strength,
