@@ -7,7 +7,11 @@ from firecv.regimes import Regime, require
 
 CONTROLS = ("inputs", "activations", "loss", "classes")
 """Ways to weigh clients that FIRE's are held against."""
-NEEDED: dict[str, Regime] = {"loss": "labelled_summary", "classes": "none"}
+NEEDED: dict[str, Regime] = {
+    "likelihood": "labelled_summary",
+    "loss": "labelled_summary",
+    "classes": "none",
+}
 """What ways to weigh clients need of V, if not a summary."""
 COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0}
 """CPU time in units of FedAvg's, roughly."""
@@ -27,7 +31,9 @@ class FederatedMethod:
     form
         FIRE's form that acts on training.
     weigh
-        The rule that weighs clients: one of FIRE's or of `CONTROLS`.
+        The rule that weighs clients: one of FIRE's or of `CONTROLS`. With "information" clients
+        that differ in classes train with a loss corrected for it; "loss" is "likelihood" with a
+        strength of 2 and no server step.
     strength
         Of the algorithm's term, if it has one, or of the rule that weighs clients.
     guarded, every, n_numbers, layers
@@ -35,6 +41,8 @@ class FederatedMethod:
     cap
         As for `firecv.federated.weighing.Weighing`: None leaves weights as the rule finds them,
         which is not the default there.
+    server_step
+        Whether the rule "likelihood" is followed by a step of the server; None for no.
     rate, momentum
         Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
@@ -49,6 +57,7 @@ class FederatedMethod:
     n_numbers: int | None = None
     layers: str | None = None
     cap: float | None = None
+    server_step: bool | None = None
     rate: float = 0.05
     momentum: float = 0.9
 
@@ -81,7 +90,7 @@ class FederatedMethod:
         """Raise `DataError` unless there are such an algorithm and such a rule."""
         # Imported only now: torch takes seconds to load, and showing a table needs none of it.
         from firecv.federated.algorithms import ALGORITHMS
-        from firecv.fire.fragment_weights import RULES
+        from firecv.fire.weigh.settings import RULES
 
         if self.name not in (*ALGORITHMS, "fire-paper", "pooled"):
             raise DataError(

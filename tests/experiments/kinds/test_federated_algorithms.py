@@ -2,7 +2,7 @@ from firecv.experiments.kinds.federated_algorithms import algorithm
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedFishr, Fire
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.weighing import Weighing
+from firecv.fire.weigh.settings import Weighing
 
 RUN = (7, 3, 64)
 

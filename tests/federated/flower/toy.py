@@ -33,7 +33,8 @@ def load_client(partition, n_partitions, settings):
 
 
 def load_validation(settings):
-    return Validation("unlabelled", points(60, 99)[0])
+    x, y = points(60, 99)
+    return Validation("labelled", x, y) if settings.get("labelled") else Validation("unlabelled", x)
 
 
 def points(n, which):
