@@ -44,6 +44,8 @@ from firecv.training import holding
 
 ASKED: Final = "asked"
 """What is sent beside the server's state where weights may change: how many clients are sampled."""
+HOLD: Final = "hold"
+"""In the server's state, how strongly its step is held; the server keeps it to itself."""
 
 
 class Weigher(Protocol):

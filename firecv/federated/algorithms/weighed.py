@@ -18,7 +18,7 @@ from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.classes import CLASSES, corrected, with_classes
 from firecv.federated.contract import OPTIONAL, Algorithm, Client, Cohort
 from firecv.federated.uploads import Uploads
-from firecv.federated.weighing import RuleWeigher, Weigher, weigher_of, weighing_of
+from firecv.federated.weighing import HOLD, RuleWeigher, Weigher, weigher_of, weighing_of
 from firecv.fire.validation import Validation
 from firecv.fire.weigh.server_step import EVERY, chosen_hold, server_step
 from firecv.fire.weigh.settings import Weighing
@@ -32,8 +32,6 @@ SEEN: Final[Mapping[Regime, Regime]] = {
     "labelled": "labelled_summary",
 }
 """What is seen of V by what the server must hold of it, which shows V to nobody."""
-HOLD: Final = "hold"
-"""In the server's state, how strongly its step is held; the server keeps it to itself."""
 
 
 @dataclass(frozen=True)

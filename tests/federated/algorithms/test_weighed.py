@@ -7,10 +7,11 @@ import torch
 from firecv.errors import FirecvNotice, RegimeError
 from firecv.federated import Client, LocalFleet, Plan, rounds
 from firecv.federated.algorithms import ALGORITHMS, SCAFFOLD, FedAvg, FedDyn, Fire
-from firecv.federated.algorithms.weighed import HOLD, Weighed, label_of
+from firecv.federated.algorithms.weighed import Weighed, label_of
 from firecv.federated.privacy import Private
 from firecv.federated.schedule import for_run
 from firecv.federated.schema import size
+from firecv.federated.weighing import HOLD
 from firecv.federated.weighing import Weighed as Found
 from firecv.fire.validation import Unlabelled, Validation, as_validation
 from firecv.fire.weigh.server_step import EVERY, NO_STEP, server_step
