@@ -70,14 +70,15 @@ def ascend(
     *,
     strength: float,
     also_from: Vector | None = None,
+    least_rise: float = LEAST_RISE,
 ) -> Vector:
     """Return the w that maximizes a value - KL(w || n/N) / strength.
 
     Mirror ascent in which the divergence is exact and the value linearized; steps double after
     success and are halved until the value rises, so that no step lowers it. Stops when no entry
-    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains or promises no more than 1e-8,
-    or after 500 steps. There may be several maxima; this is the one that ascent from n/N leads to,
-    or from other weights if that one is higher.
+    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains or promises no more than
+    `least_rise`, or after 500 steps. There may be several maxima; this is the one that ascent from
+    n/N leads to, or from other weights if that one is higher.
 
     Parameters
     ----------
@@ -89,6 +90,8 @@ def ascend(
         How much the value counts; 0 gives n/N exactly and `value_of` is not called.
     also_from
         Weights to start from beside n/N.
+    least_rise
+        What a step has to gain, in units of the value.
 
     Examples
     --------
@@ -100,16 +103,21 @@ def ascend(
     if strength == 0 or len(shares) == 1:
         return shares
     log_shares, rho = np.log(shares), 1 / strength
-    best, value = _climbed(value_of, log_shares, rho, log_shares)
+    best, value = _climbed(value_of, log_shares, rho, log_shares, least_rise)
     if also_from is not None and not np.allclose(also_from, shares, rtol=0, atol=SAME):
         start = np.log(np.maximum(also_from, LEAST_START))
-        other, reached = _climbed(value_of, log_shares, rho, start - np.logaddexp.reduce(start))
+        start = start - np.logaddexp.reduce(start)
+        other, reached = _climbed(value_of, log_shares, rho, start, least_rise)
         best = other if reached > value else best
     return np.exp(best)
 
 
 def _climbed(
-    value_of: Callable[[Tensor], Tensor], log_shares: Vector, rho: float, log_w: Vector
+    value_of: Callable[[Tensor], Tensor],
+    log_shares: Vector,
+    rho: float,
+    log_w: Vector,
+    least_rise: float,
 ) -> tuple[Vector, float]:
     """Return the logarithm of the maximum that ascent leads to, and what is reached there."""
     found, gradient = _value(value_of, log_w)
@@ -124,7 +132,7 @@ def _climbed(
             trial = log_w + length / (1 + length * rho) * slope
             trial = trial - np.logaddexp.reduce(trial)
             hoped = float(np.exp(trial) @ slope)
-            if not hoped > LEAST_RISE:  # nor if it is NaN
+            if not hoped > least_rise:  # nor if it is NaN
                 return log_w, value
             found, new_gradient = _value(value_of, trial)
             new = found - rho * float(np.exp(trial) @ (trial - log_shares))
@@ -133,7 +141,7 @@ def _climbed(
             length /= 2
         rise = new - value
         log_w, value, gradient, length = trial, new, new_gradient, 2 * length
-        if rise <= LEAST_RISE:
+        if rise <= least_rise:
             break
     return log_w, value
 

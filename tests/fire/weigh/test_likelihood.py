@@ -11,7 +11,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from firecv.errors import DataError
 from firecv.fire.batch_norm import DifferentiableBatchNorm
-from firecv.fire.weigh.likelihood import likelihood, mean_log_likelihood
+from firecv.fire.weigh.likelihood import LEAST_RISE, likelihood, mean_log_likelihood
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
@@ -84,7 +84,7 @@ def test_no_general_solver_gets_higher_from_there(kind, seed):
         method="SLSQP",
     )
     here = slow_value(task, trees, x, y, sizes, w)
-    assert here >= -better.fun - 1e-6
+    assert here >= -better.fun - 5 * LEAST_RISE
     assert here > slow_value(task, trees, x, y, sizes, [n / 100 for n in sizes])
 
 
