@@ -118,6 +118,8 @@ class Cohort:
     classes
         Where a refresh of this round has looked at the classes of clients: their shares in all of
         them together, or nothing if clients do not differ. None where it has not looked.
+    sizes
+        The number of training samples of every client there is.
     """
 
     round: int
@@ -125,6 +127,7 @@ class Cohort:
     weights: tuple[float, ...]
     before: tuple[float, ...] | None = None
     classes: tuple[float, ...] | None = None
+    sizes: tuple[int, ...] = ()
 
     @property
     def n_clients(self) -> int:

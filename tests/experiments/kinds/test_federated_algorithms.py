@@ -9,7 +9,7 @@ from firecv.federated.algorithms import (
     Fire,
 )
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.weighing import Weighing
+from firecv.fire.weigh.settings import Weighing
 
 RUN = (7, 3, 64)
 
