@@ -68,7 +68,7 @@ def test_every_method_is_given_just_what_it_can_use(method):
 @pytest.mark.parametrize(
     ("method", "regime", "strength", "words"),
     [
-        ("ermm", "none", None, "no method 'ermm'"),
+        ("ermm", "none", None, "no network is trained by 'ermm'"),
         ("erm", "none", 1.0, "no strength"),
         ("fire-align", "summary", None, "'summary'"),
     ],
