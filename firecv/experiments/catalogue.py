@@ -12,7 +12,7 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, natural, robust, weigh
+from firecv.experiments.study import forms, influence_images, natural, robust, weigh
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -41,6 +41,7 @@ TABLES: dict[str, Declared] = {
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,
+    "influence-images": influence_images.table,
 }
 """How each table is declared."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")

@@ -11,6 +11,7 @@ from firecv.experiments.kinds.batchwise import Batchwise
 from firecv.experiments.kinds.diagnostics import Diagnostics
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.kinds.folds import Folds
+from firecv.experiments.kinds.influence_images import InfluenceImages
 from firecv.experiments.kinds.natural import Natural
 from firecv.experiments.kinds.rotated import Rotated
 from firecv.experiments.kinds.selection import SelectionBias
@@ -24,6 +25,7 @@ KINDS: dict[str, type[Setting]] = {
         Diagnostics,
         Federation,
         Folds,
+        InfluenceImages,
         Natural,
         Rotated,
         SelectionBias,
@@ -38,6 +40,7 @@ __all__ = [
     "Diagnostics",
     "Federation",
     "Folds",
+    "InfluenceImages",
     "Natural",
     "Rotated",
     "SelectionBias",
