@@ -11,6 +11,7 @@ BENCH_INSTALLED := .venv-bench/.installed
 RATIOS_INSTALLED := .venv-ratios/.installed
 FEDERATED_INSTALLED := .venv-federated/.installed
 DRIFT_INSTALLED := .venv-drift/.installed
+VALUATION_INSTALLED := .venv-valuation/.installed
 # Two test processes on two cores: more threads than that only get in each other's way.
 ONE_THREAD := OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 TORCH_PIN := from importlib.metadata import version; print("torch==" + version("torch"))
@@ -38,7 +39,7 @@ check: $(INSTALLED) ## Check formatting, lint, types and import layers
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 	$(BIN)/python -m pytest -q tests/test_layers.py
 
-bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(DRIFT_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
+bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(DRIFT_INSTALLED) $(VALUATION_INSTALLED) $(INSTALLED) ## Measure speed beside other libraries
 	$(BENCH_BIN)/python benchmarks/fisher.py
 	$(BIN)/python benchmarks/fire.py
 	$(BIN)/python benchmarks/data.py
@@ -47,6 +48,7 @@ bench: $(BENCH_INSTALLED) $(RATIOS_INSTALLED) $(FEDERATED_INSTALLED) $(DRIFT_INS
 	$(BIN)/python benchmarks/federated.py
 	$(BIN)/python benchmarks/experiments.py
 	$(BIN)/python benchmarks/diagnose.py
+	$(BIN)/python benchmarks/influence.py
 
 docs: $(INSTALLED) ## Build the documentation into site/
 	$(BIN)/mkdocs build --strict --site-dir site
@@ -90,4 +92,10 @@ $(FEDERATED_INSTALLED): benchmarks/requirements-federated.txt
 $(DRIFT_INSTALLED): benchmarks/requirements-drift.txt
 	$(PYTHON) -m venv .venv-drift
 	.venv-drift/bin/python -m pip install -r benchmarks/requirements-drift.txt
+	touch $@
+
+# A library of data valuation, beside weights by influence.
+$(VALUATION_INSTALLED): benchmarks/requirements-valuation.txt
+	$(PYTHON) -m venv .venv-valuation
+	.venv-valuation/bin/python -m pip install -r benchmarks/requirements-valuation.txt
 	touch $@

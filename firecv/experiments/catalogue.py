@@ -41,6 +41,7 @@ TABLES: dict[str, Declared] = {
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,
+    "natural-network": natural.network_table,
     "influence-images": influence_images.table,
 }
 """How each table is declared."""

@@ -23,8 +23,10 @@ from firecv.statistics import (
     paired_wilcoxon,
 )
 
-FOLD_METRIC = "accuracy"
-"""What the columns "fold 1" to "fold k" hold for each repeat."""
+PART_METRIC = "accuracy"
+"""What the columns "fold 1" to "fold k", or "target 1" to "target k", hold for each seed."""
+PARTS = {"folds": "fold", "targets": "target"}
+"""How the columns of a pairing are called."""
 
 
 @dataclass(frozen=True)
@@ -35,31 +37,34 @@ class Values:
     ----------
     by_seed
         The finite values.
-    folds
-        Of each of these seeds the values on its folds, of equal number; empty unless folds are
-        what is paired.
+    parts
+        Of each of these seeds the values on its folds or targets, of equal number; empty unless
+        these are what is paired.
     n_diverged
         How many seeds gave something else.
+    overlapping
+        Whether parts are folds, whose training sets overlap.
     """
 
     by_seed: Mapping[int, float]
-    folds: Mapping[int, NDArray[np.float64]]
+    parts: Mapping[int, NDArray[np.float64]]
     n_diverged: int
+    overlapping: bool = False
 
     @property
-    def n_folds(self) -> int:
-        """How many folds a repeat has; 0 unless folds are paired."""
-        return len(next(iter(self.folds.values()), ()))
+    def n_parts(self) -> int:
+        """How many folds or targets a seed has; 0 unless these are paired."""
+        return len(next(iter(self.parts.values()), ()))
 
     def interval(self) -> Interval:
         """Return mean and 95 % interval; over folds it allows for their overlap."""
         values = list(self.by_seed.values())
         if not values:
             return Interval(*[float("nan")] * 3)
-        if self.n_folds < 2:
+        if self.n_parts < 2 or not self.overlapping:
             return mean_interval(values)
-        each = np.concatenate(list(self.folds.values())).tolist()
-        _, low, high = mean_interval(each, overlap=_overlap(self.n_folds))
+        each = np.concatenate(list(self.parts.values())).tolist()
+        _, low, high = mean_interval(each, overlap=_overlap(self.n_parts))
         return Interval(float(np.mean(values)), low, high)
 
     def sd(self) -> float:
@@ -78,8 +83,8 @@ class Comparison(NamedTuple):
     n_pairs
         How many seeds they share.
     p_value
-        Of the paired test; None with fewer than ten shared seeds, or without folds where folds
-        are paired.
+        Of the paired test; None with fewer than ten shared seeds, or pairs of target and seed, or
+        without folds where folds are paired.
     """
 
     effect: Effect
@@ -99,22 +104,25 @@ def read_values(columns: Columns, metric: str, scale: float, pairing: Pairing) -
     scale
         100 to have shares in percent.
     pairing
-        Whether the values on folds are wanted too; they exist for accuracy only.
+        Whether the values on folds or targets are wanted too; they exist for accuracy only.
     """
     seeds = [int(seed) for seed in columns["seed"]]
     if len(set(seeds)) < len(seeds):
         raise DataError(f"a cell holds seeds {seeds}; give every seed once")
     values = dict(zip(seeds, (scale * float(value) for value in columns[metric]), strict=True))
-    folds = _folds(columns, seeds, scale) if pairing == "folds" and metric == FOLD_METRIC else {}
+    parts: dict[int, NDArray[np.float64]] = {}
+    if pairing in PARTS and metric == PART_METRIC:
+        parts = _parts(columns, PARTS[pairing], seeds, scale)
     fine = [
         seed
         for seed, value in values.items()
-        if np.isfinite(value) and (not folds or np.isfinite(folds[seed]).all())
+        if np.isfinite(value) and (not parts or np.isfinite(parts[seed]).all())
     ]
     return Values(
         {seed: values[seed] for seed in fine},
-        {seed: folds[seed] for seed in fine if folds},
+        {seed: parts[seed] for seed in fine if parts},
         len(seeds) - len(fine),
+        pairing == "folds",
     )
 
 
@@ -123,7 +131,8 @@ def compare(a: Values, b: Values, pairing: Pairing) -> Comparison | None:
 
     Seeds are tested by Wilcoxon's signed ranks. Folds are tested by the corrected t, with
     1 / (k - 1) for n_test / n_train whatever part of the fold is scored: the overlap of training
-    sets is that of k folds.
+    sets is that of k folds. Targets are tested by Wilcoxon's signed ranks over all pairs of target
+    and seed; the effect is that of the seeds' means.
 
     Parameters
     ----------
@@ -135,23 +144,32 @@ def compare(a: Values, b: Values, pairing: Pairing) -> Comparison | None:
     shared = sorted(a.by_seed.keys() & b.by_seed.keys())
     if not shared:
         return None
-    if pairing == "folds" and a.n_folds == b.n_folds > 1:
-        first, second = (np.concatenate([x.folds[seed] for seed in shared]) for x in (a, b))
-        overlap = _overlap(a.n_folds)
+    if pairing == "folds" and a.n_parts == b.n_parts > 1:
+        first, second = _all_parts(a, shared), _all_parts(b, shared)
+        overlap = _overlap(a.n_parts)
         found = effect(first.tolist(), second.tolist(), overlap=overlap)
         tested = corrected_t((first - second).tolist(), 1.0, overlap)
         p_value = tested.p_value if len(shared) >= FEWEST_PAIRS else None
         return Comparison(found, len(shared), p_value)
     ours, theirs = ([x.by_seed[seed] for seed in shared] for x in (a, b))
-    can_test = pairing == "seeds" and len(shared) >= FEWEST_PAIRS
-    p_value = paired_wilcoxon(ours, theirs).p_value if can_test else None
+    tested = ours, theirs
+    if pairing == "targets" and a.n_parts == b.n_parts > 0:
+        tested = _all_parts(a, shared).tolist(), _all_parts(b, shared).tolist()
+    can_test = pairing != "folds" and len(tested[0]) >= FEWEST_PAIRS
+    p_value = paired_wilcoxon(*tested).p_value if can_test else None
     return Comparison(effect(ours, theirs), len(shared), p_value)
 
 
-def _folds(columns: Columns, seeds: list[int], scale: float) -> dict[int, NDArray[np.float64]]:
-    """Return each seed's values on "fold 1", "fold 2" and so on."""
-    names = [name for name in columns if name.startswith("fold ")]
-    each = [columns[f"fold {number}"] for number in range(1, len(names) + 1)]
+def _all_parts(values: Values, seeds: list[int]) -> NDArray[np.float64]:
+    return np.concatenate([values.parts[seed] for seed in seeds])
+
+
+def _parts(
+    columns: Columns, word: str, seeds: list[int], scale: float
+) -> dict[int, NDArray[np.float64]]:
+    """Return each seed's values on "fold 1", "fold 2" and so on, or on targets."""
+    names = [name for name in columns if name.startswith(f"{word} ")]
+    each = [columns[f"{word} {number}"] for number in range(1, len(names) + 1)]
     table = scale * np.array(each, np.float64).reshape(len(each), len(seeds)).T
     return dict(zip(seeds, table, strict=True)) if names else {}
 

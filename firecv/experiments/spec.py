@@ -15,8 +15,8 @@ Columns = Mapping[str, Sequence[float]]
 """What a run measured: numbers by name, one for every seed, "seed" among them."""
 ProtocolName = Literal["clean", "paper"]
 """Whether the score comes from a test set of its own, or from the validation set itself."""
-Pairing = Literal["seeds", "folds"]
-"""What two methods have in common: seeds, or the folds of repeated cross-validation."""
+Pairing = Literal["seeds", "folds", "targets"]
+"""What two methods have in common: seeds, the folds of repeated cross-validation, or targets."""
 
 
 COUNTS = ("bytes", "failures")

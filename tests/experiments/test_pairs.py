@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy import stats
 
 from firecv.errors import DataError
 from firecv.experiments.pairs import compare, read_values
@@ -60,17 +61,17 @@ def test_folds_are_tested_by_the_corrected_t():
     assert low < mean < high and mean == pytest.approx(100 * a.mean())
 
 
-def test_ten_folds_stand_in_their_order():
+def test_ten_parts_stand_in_their_order():
     table = np.arange(20).reshape(2, 10) / 100
     read_in = read([0.1, 0.2], pairing="folds", **dict(reversed(folds(table).items())))
-    assert read_in.folds[1].tolist() == pytest.approx((100 * table[1]).tolist())
+    assert read_in.parts[1].tolist() == pytest.approx((100 * table[1]).tolist())
 
 
 def test_a_repeat_with_a_diverged_fold_has_diverged():
     table = np.full((3, 2), 0.5)
     table[1, 1] = np.nan
     values = read([0.5, 0.5, 0.5], pairing="folds", **folds(table))
-    assert values.n_diverged == 1 and list(values.by_seed) == [0, 2] == list(values.folds)
+    assert values.n_diverged == 1 and list(values.by_seed) == [0, 2] == list(values.parts)
 
 
 def test_without_folds_of_equal_number_folds_are_not_tested():
@@ -81,3 +82,16 @@ def test_without_folds_of_equal_number_folds_are_not_tested():
 def test_a_seed_given_twice_is_an_error():
     with pytest.raises(DataError, match="every seed once"):
         read([0.1, 0.2], [3, 3])
+
+
+def test_targets_are_tested_over_all_pairs_of_target_and_seed():
+    rng = np.random.default_rng(0)
+    a, b = rng.random((2, 3, 8))
+    both = [
+        read(x.mean(1), pairing="targets", **{f"target {k + 1}": x[:, k] for k in range(8)})
+        for x in (a, b)
+    ]
+    result = compare(*both, "targets")
+    assert result.n_pairs == 3
+    assert result.p_value == pytest.approx(stats.wilcoxon(a.ravel(), b.ravel()).pvalue)
+    assert result.effect.points == pytest.approx(100 * (a - b).mean())

@@ -14,6 +14,12 @@ PROTOCOLS: dict[ProtocolName, str] = {
 TESTS: dict[Pairing, str] = {
     "seeds": "paired two-sided Wilcoxon signed-rank test over seeds",
     "folds": "corrected resampled t test over repeated folds",
+    "targets": "paired two-sided Wilcoxon signed-rank test over targets and seeds",
+}
+SHOWN_WITH: dict[Pairing, str] = {
+    "seeds": "10 or more shared seeds",
+    "folds": "10 or more shared seeds",
+    "targets": "10 or more shared pairs of target and seed",
 }
 DIFFERS, BEYOND_NOISE = "*", "†"
 
@@ -192,7 +198,7 @@ def _sentences(summary: TableSummary) -> Iterator[str]:
         yield (
             f"Δ: difference from {table.rival} in {points} (in percent of {table.rival}); "
             f"{DIFFERS}: p < 0.05 by the {TESTS[table.pairing]}, Holm-corrected over the tested "
-            f"cells of the table, shown with 10 or more shared seeds."
+            f"cells of the table, shown with {SHOWN_WITH[table.pairing]}."
         )
     if summary.best:
         yield (

@@ -8,7 +8,7 @@ the weight of part i is - g_f' H_f^-1 g_i (`firecv.fire.weigh.influence`).
 which the last is V's.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -20,10 +20,19 @@ from firecv.seeding import derive
 N_FOLDS = 5
 MOST_ROWS = 20_000
 """Rows of fragments a probe is trained on. V's labels, far fewer, limit what weights can say."""
+SEARCH_ROWS = 5_000
+"""Rows the search for weights uses, which takes three fourths of the time; influences and the
+comparison with pooling use all."""
+SEARCH_LEAST = 20
+"""Rows of each fragment the search uses at least, if there are so many."""
 MOST_AXES = 200
 """Columns of a probe. Of more, their principal axes are taken, which bounds the cost of a fit."""
-MOST_GROUPS = 40
-"""Groups of V's rows an interval is made of: the t quantile is then 2.02, at best 1.96."""
+MOST_GROUPS = 20
+"""Groups of V's rows an interval is made of: the t quantile is then 2.09, at best 1.96."""
+
+
+INTERVAL = 1e-2
+"""Relative residual of the influences that an interval is made of: one in a hundred is enough."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +57,12 @@ class Scored:
     ----------
     losses
         Held-out loss of every row of V.
-    derivative
-        Derivative of their mean in every weight, of shape (m + 1,).
-    fitted, solved
-        The folds' probes, and H^-1 g of each; the next weights start from them.
+    fitted
+        The folds' probes; the next weights start from them.
     """
 
     losses: Floats
-    derivative: Floats
     fitted: Fitted
-    solved: Floats
 
     @property
     def loss(self) -> float:
@@ -133,7 +138,7 @@ class CrossFit:
         return np.append((1.0 - own) * self.sizes / n, own)
 
     def score(
-        self, weights: Floats, start: Scored | None = None, precision: Precision = FINE
+        self, weights: Floats, start: Fitted | None = None, precision: Precision = FINE
     ) -> Scored:
         """Train every fold on the weighted parts and score it on the rows it left out.
 
@@ -142,30 +147,66 @@ class CrossFit:
         weights
             Of the fragments and V.
         start
-            Scores at weights nearby, which save time.
+            Probes at weights nearby, which save time.
         precision
             How well to fit.
         """
         row_weight = self._row_weight(weights)
         if start is None:  # the folds have most rows in common: first all of them as one
             mean = row_weight.mean(axis=1, keepdims=True)
-            theta = fit(self.probe, mean, self.probe.zeros(1), ROUGH.promise).theta
-            theta = np.repeat(theta, row_weight.shape[1], axis=1)
-        else:
-            theta = start.fitted.theta
-        fitted = fit(self.probe, row_weight, theta, precision.promise)
-        residuals = fitted.residuals()
-        g = self._gradient(residuals, self.held)
-        warm = None if start is None else start.solved
-        solved = fitted.solve(g, warm, residual=precision.residual)
-        derivative = -self._reach(residuals, solved).sum(axis=1)
+            start = fit(self.probe, mean, self.probe.zeros(1), ROUGH.promise)
+        theta = np.repeat(start.theta, row_weight.shape[1] // start.theta.shape[1], axis=1)
+        preconditioner = start.preconditioner
+        fitted = fit(
+            self.probe, row_weight, theta, precision.promise, preconditioner=preconditioner
+        )
         losses = fitted.losses(len(self.mass))[self.held > 0]  # row by row, each in its one fold
-        return Scored(losses, derivative, fitted, solved)
+        return Scored(losses, fitted)
+
+    def derivative(
+        self, at: Scored, start: Floats | None = None, precision: Precision = FINE
+    ) -> tuple[Floats, Floats]:
+        """Return the derivative of the mean held-out loss in every weight, and H^-1 g of each fold.
+
+        Parameters
+        ----------
+        at
+            The scores at some weights.
+        start
+            H^-1 g at weights nearby, which saves time.
+        precision
+            How well to solve.
+        """
+        residuals = at.fitted.residuals()
+        g = self._gradient(residuals, self.held)
+        _, solved = at.fitted.solve(g, start, precision.residual)
+        return -self._reach(residuals, solved).sum(axis=1), solved
+
+    def thinned(self, rng: np.random.Generator) -> Self:
+        """Return the parts with fewer rows of large fragments, for the search for weights.
+
+        Parameters
+        ----------
+        rng
+            Draws the rows.
+        """
+        counts = np.diff(self.starts, append=len(self.mass))
+        fragments = np.repeat(np.arange(len(counts)), counts)
+        rows = draw_rows(fragments, rng, max(SEARCH_ROWS, SEARCH_LEAST * len(counts)))
+        if len(rows) == len(fragments):
+            return self
+        rows = np.sort(rows)
+        both = np.append(rows, np.arange(len(self.mass), len(self.probe.x)))
+        offset = None if self.probe.offset is None else self.probe.offset[both]
+        probe = replace(self.probe, x=self.probe.x[both], y=self.probe.y[both], offset=offset)
+        starts = np.searchsorted(fragments[rows], np.arange(len(counts)))
+        mass = self.mass[rows] / np.add.reduceat(self.mass[rows], starts)[fragments[rows]]
+        return replace(self, probe=probe, mass=mass, starts=starts)
 
     def influence(self, weights: Floats, at: Scored) -> tuple[Floats, Floats, Floats]:
         """Return how much V's loss falls per unit of weight moved to each fragment, with interval.
 
-        The weight comes from all parts in proportion. Rows of V are put into groups, at most 40;
+        The weight comes from all parts in proportion. Rows of V are put into groups, at most 20;
         the 95 % interval is Student's over the groups' influences.
 
         Parameters
@@ -175,7 +216,7 @@ class CrossFit:
         at
             The scores there.
         """
-        residuals, blocks = at.fitted.residuals(), at.fitted.inverse_blocks()
+        fitted, residuals = at.fitted, at.fitted.residuals()
         per_fold = max(2, MOST_GROUPS // self.held.shape[1])
         rank = np.cumsum(self.held > 0, axis=0) - 1
         n_held = (self.held > 0).sum(axis=0)
@@ -186,7 +227,8 @@ class CrossFit:
             held = (self.held > 0) & (group == k)
             size = held.sum(axis=0)
             g = self._gradient(residuals, held / np.maximum(size, 1))
-            reach = self._reach(residuals, at.fitted.solve(g, blocks=blocks))
+            fitted, solved = fitted.solve(g, residual=INTERVAL)
+            reach = self._reach(residuals, solved)
             values.append((reach[:-1] - weights @ reach)[:, size > 0])
             sizes.append(size[size > 0].astype(float))
         return _interval(np.concatenate(values, axis=1), np.concatenate(sizes))
@@ -235,10 +277,10 @@ def _folds(y: Integers, rng: np.random.Generator) -> Integers:
     return folds
 
 
-def draw_rows(fragments: Integers, rng: np.random.Generator) -> Integers:
+def draw_rows(fragments: Integers, rng: np.random.Generator, most: int | None = None) -> Integers:
     """Return the rows to learn weights from: all, or a part of large fragments.
 
-    Of more than `MOST_ROWS` rows those are kept that every fragment has up to a common number,
+    Of too many rows those are kept that every fragment has up to a common number,
     drawn at random, so that small fragments keep theirs.
 
     Parameters
@@ -247,6 +289,8 @@ def draw_rows(fragments: Integers, rng: np.random.Generator) -> Integers:
         Fragment of each row, from 0.
     rng
         Draws the rows.
+    most
+        How many rows are not too many; `MOST_ROWS` unless given.
 
     Examples
     --------
@@ -254,16 +298,17 @@ def draw_rows(fragments: Integers, rng: np.random.Generator) -> Integers:
     >>> np.bincount(np.repeat([0, 1, 2], [100, 30_000, 30_000])[rows])
     array([ 100, 9950, 9950])
     """
-    if len(fragments) <= MOST_ROWS:
+    most = MOST_ROWS if most is None else most
+    if len(fragments) <= most:
         return np.arange(len(fragments))
     sizes = np.bincount(fragments)
     ordered = np.sort(sizes)
     before = np.cumsum(ordered) - ordered
-    level = (MOST_ROWS - before) / np.arange(len(sizes), 0, -1)
-    most = np.floor(max(1.0, float(level[np.argmax(level <= ordered)])))
+    level = (most - before) / np.arange(len(sizes), 0, -1)
+    each = np.floor(max(1.0, float(level[np.argmax(level <= ordered)])))
     order = np.lexsort([rng.random(len(fragments)), fragments])
     rank = np.arange(len(order)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-    return order[rank < most]
+    return order[rank < each]
 
 
 def _few_axes(x: Floats, n_axes: int | None) -> Floats:

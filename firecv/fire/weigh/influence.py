@@ -28,8 +28,9 @@ import numpy as np
 
 from firecv.errors import DataError
 from firecv.fire.weigh.crossfit import ROUGH, CrossFit, Scored
-from firecv.fire.weigh.probe import Floats, Integers
+from firecv.fire.weigh.probe import Fitted, Floats, Integers
 from firecv.fire.weigh.simplex import minimize_on_simplex
+from firecv.seeding import derive
 
 Verdict = Literal["helps", "hurts", "unclear"]
 
@@ -145,17 +146,19 @@ def weigh_by_influence(
     )
     pooled = parts.prior()
     at_pooled = parts.score(pooled)
-    prior, last = _best_share(parts, at_pooled)
-    rho = PULL / (max(strength, 1e-12) * len(y_val))
+    few = parts.thinned(derive(seed, "search"))
+    prior, at = _best_share(few, at_pooled.fitted)
+    rho, solved = PULL / (max(strength, 1e-12) * len(y_val)), None
 
     def objective(w: Floats) -> tuple[float, Floats]:
-        nonlocal last
-        last = parts.score(w, last, ROUGH)
+        nonlocal at, solved
+        at = few.score(w, at.fitted, ROUGH)
+        derivative, solved = few.derivative(at, solved, ROUGH)
         ratio = np.log(w / prior)
-        return last.loss + rho * float(w @ ratio), last.derivative + rho * (ratio + 1.0)
+        return at.loss + rho * float(w @ ratio), derivative + rho * (ratio + 1.0)
 
     best = minimize_on_simplex(objective, prior)
-    at_best = parts.score(best.weights, last)
+    at_best = parts.score(best.weights, at.fitted)
     gain = at_pooled.losses - at_best.losses
     margin = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     is_pooled = strength == 0 or not gain.mean() > margin
@@ -175,11 +178,12 @@ def weigh_by_influence(
     )
 
 
-def _best_share(parts: CrossFit, at_pooled: Scored) -> tuple[Floats, Scored]:
+def _best_share(parts: CrossFit, start: Fitted) -> tuple[Floats, Scored]:
     """Return the prior of lowest cross-fitted loss, fragments at n/N, and its scores."""
-    tried = [(parts.prior(), at_pooled)]
-    for share in SHARES:
-        if share > tried[0][0][-1]:
-            prior = parts.prior(share)
-            tried.append((prior, parts.score(prior, at_pooled)))
+    pooled = parts.prior()
+    priors = [pooled, *(parts.prior(share) for share in SHARES if share > pooled[-1])]
+    tried: list[tuple[Floats, Scored]] = []
+    for prior in priors:
+        tried.append((prior, parts.score(prior, start, ROUGH)))
+        start = tried[-1][1].fitted
     return min(tried, key=lambda pair: pair[1].loss)

@@ -7,29 +7,36 @@ one matrix product serves all copies. The loss of copy f is
 
 with an unpenalized intercept. Its Hessian is exactly the Fisher information of the weighted rows
 plus the penalty. It enters through products with vectors only: Newton's steps and H^-1 g are
-taken by conjugate gradients, preconditioned by the Fisher's blocks of one logit each, averaged
-over the copies and estimated on some of the rows.
+taken by conjugate gradients (`firecv.fire.weigh.conjugate`). Their preconditioner is the inverse of
+one Hessian, averaged over the copies and estimated on some of the rows; where parameters are many,
+of its blocks of one logit each.
 
 *Shapes*: n rows, p columns (the last is constant 1), F copies, K logits (one for two classes,
 else one per class). Parameters and their gradients are (p, F, K), logits (n, F, K).
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from firecv.fire.weigh.conjugate import (
+    Floats,
+    Preconditioner,
+    conjugate_gradients,
+    inner,
+    inverted,
+)
+
 Integers = NDArray[np.intp]
 
 NEWTON_STEPS = 50
-CONJUGATE_STEPS = 200
-"""Bounds that only badly conditioned rows reach; the parameters reached by then are used."""
-FAR = 1e-2
-"""In nats: a step that promised more has moved the Hessian, and the preconditioner is renewed."""
-BLOCK_ROWS = 2_000
+"""A bound that only badly conditioned rows reach; the parameters reached by then are used."""
+ROWS = 2_000
 """Rows a preconditioner is estimated on; more would cost more than they save."""
+JOINT = 2_100
+"""Up to so many parameters logits are preconditioned together; the inverse then takes 0.3 s."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +103,8 @@ class Fitted:
         Parameters.
     logits, chances
         Logits at the parameters, and the probability of each logit's class.
+    preconditioner
+        Inverts products nearby, about; None if there is none yet.
     """
 
     probe: Probe
@@ -103,6 +112,7 @@ class Fitted:
     theta: Floats
     logits: Floats
     chances: Floats
+    preconditioner: Preconditioner | None = None
 
     def losses(self, first: int = 0) -> Floats:
         """Return -log p(y | x) of the rows from `first` on, exactly, of shape (n_rows, F)."""
@@ -110,7 +120,7 @@ class Fitted:
 
     def values(self) -> Floats:
         """Return the loss of every copy, penalty included."""
-        penalty = self.probe.penalty / 2 * _inner(self.theta[:-1], self.theta[:-1])
+        penalty = self.probe.penalty / 2 * inner(self.theta[:-1], self.theta[:-1])
         return penalty - np.einsum("nf,nf->f", self.weight, np.log(self.likelihoods()))
 
     def likelihoods(self) -> Floats:
@@ -148,38 +158,59 @@ class Fitted:
         u *= self.weight[:, :, None]
         return self.probe.gather(u) + self.probe.shrink(v)
 
-    def inverse_blocks(self) -> Floats:
-        """Return the inverse of the Hessian's block of each logit, averaged over copies first.
+    def preconditioned(self) -> Self:
+        """Return the copies with a preconditioner: the inverse of their mean Hessian.
 
-        Of shape (K, p, p). Rows stand for others in proportion to their weights (systematic
-        sampling). A floor far below the other eigenvalues makes every block invertible.
+        Of more than `JOINT` parameters, of its blocks of one logit each. Rows stand for others in
+        proportion to their part of the Fisher's trace (systematic sampling).
         """
-        total = np.cumsum(self.weight.mean(axis=1))
-        ticks = (np.arange(min(BLOCK_ROWS, len(total))) + 0.5) / min(BLOCK_ROWS, len(total))
-        rows = np.searchsorted(total, ticks * total[-1])
+        share = self.weight[:, :, None] * self.chances
+        trace = np.einsum("nfk,nfk->n", share, 1.0 - self.chances)
+        rows, factor = _sampled(trace + 1e-12 * self.weight.sum(axis=1))
         x, chances = self.probe.x[rows], self.chances[rows]
-        spread = (chances * (1.0 - chances)).mean(axis=1) * (total[-1] / len(rows))
-        blocks = np.stack([(x * column[:, None]).T @ x for column in spread.T])  # (K, p, p)
-        diagonal = np.einsum("kpp->kp", blocks)
-        diagonal[:, :-1] += self.probe.penalty
-        diagonal += 1e-6 * diagonal.mean(axis=1, keepdims=True) + 1e-300
-        inverse = np.linalg.inv(blocks)
-        return (inverse + inverse.transpose(0, 2, 1)) / 2
+        share = share[rows] * (factor / share.shape[1])[:, None, None]
+        p, n_logits = x.shape[1], chances.shape[2]
+        n_joint = n_logits if n_logits * p <= JOINT else 1
+        # Shifting all logits alike changes no probability: in that direction any curvature will do.
+        common = factor * trace[rows] / len(share[0]) / n_joint if n_joint > 1 else 0.0
+        blocks = np.empty((n_logits // n_joint, n_joint, p, n_joint, p))
+        for k in range(n_logits):
+            for j in range(k + 1) if n_joint > 1 else [k]:
+                each = (share[:, :, k] * ((j == k) - chances[:, :, j])).sum(axis=1)
+                block = (x * (each + common)[:, None]).T @ x
+                blocks[k // n_joint, k % n_joint, :, j % n_joint] = block
+                blocks[k // n_joint, j % n_joint, :, k % n_joint] = block
+        penalty = np.append(np.full(p - 1, self.probe.penalty), 0.0)
+        size = n_joint * p
+        inverse = inverted(blocks.reshape(-1, size, size), np.tile(penalty, n_joint))
+        # In multiplications: forming and inverting, beside one step with all copies.
+        build = len(inverse) * (len(rows) * p * size * (n_joint + 1) / 2 + size**3)
+        step = 2 * len(self.probe.x) * p * self.chances[0].size + inverse.size * chances.shape[1]
+        return replace(self, preconditioner=Preconditioner(inverse, build / step))
 
     def solve(
-        self,
-        b: Floats,
-        start: Floats | None = None,
-        *,
-        blocks: Floats | None = None,
-        residual: float = 1e-3,
-    ) -> Floats:
-        """Return H^-1 b, to this residual relative to b."""
-        blocks = self.inverse_blocks() if blocks is None else blocks
-        return conjugate_gradients(self.hessian_times, b, start, blocks, residual)
+        self, b: Floats, start: Floats | None = None, residual: float = 1e-3
+    ) -> tuple[Self, Floats]:
+        """Return H^-1 b, to this residual relative to b, and the copies with one use more.
+
+        A preconditioner that has grown poor is renewed first.
+        """
+        at = self
+        if at.preconditioner is None or at.preconditioner.is_spent:
+            at = at.preconditioned()
+        assert at.preconditioner is not None
+        x, n_steps = conjugate_gradients(at.hessian_times, b, start, at.preconditioner, residual)
+        return replace(at, preconditioner=at.preconditioner.used(n_steps, residual)), x
 
 
-def fit(probe: Probe, weight: Floats, start: Floats, promise: float = 1e-8) -> Fitted:
+def fit(
+    probe: Probe,
+    weight: Floats,
+    start: Floats,
+    promise: float = 1e-8,
+    *,
+    preconditioner: Preconditioner | None = None,
+) -> Fitted:
     """Return every copy at the minimum of its loss, by Newton's method with a line search.
 
     Parameters
@@ -193,6 +224,8 @@ def fit(probe: Probe, weight: Floats, start: Floats, promise: float = 1e-8) -> F
     promise
         A fit ends when a step promises to lower the loss by less than this part of it, as far as
         the preconditioner can tell.
+    preconditioner
+        One from nearby; None builds one.
 
     Examples
     --------
@@ -201,72 +234,18 @@ def fit(probe: Probe, weight: Floats, start: Floats, promise: float = 1e-8) -> F
     >>> fit(probe, np.full((3, 1), 1 / 3), probe.zeros(1)).chances[:, 0, 0].round(2)
     array([0.13, 0.44, 0.44])
     """
-    at = probe.at(weight, start)
-    blocks = at.inverse_blocks()
+    at = replace(probe.at(weight, start), preconditioner=preconditioner)
+    if preconditioner is None:
+        at = at.preconditioned()
     for _ in range(NEWTON_STEPS):
         gradient = at.gradient()
-        if np.all(_inner(gradient, _precondition(blocks, gradient)) / 2 < promise * at.values()):
+        assert at.preconditioner is not None
+        promised = inner(gradient, at.preconditioner.times(gradient)) / 2
+        if np.all(promised < promise * at.values()):
             break
-        step = at.solve(-gradient, blocks=blocks, residual=0.1)
-        promised = -_inner(gradient, step) / 2
-        at = _line_search(at, step, promised)
-        if np.any(promised > FAR):
-            blocks = at.inverse_blocks()
+        at, step = at.solve(-gradient, residual=0.1)
+        at = _line_search(at, step, -inner(gradient, step) / 2)
     return at
-
-
-def conjugate_gradients(
-    product: Callable[[Floats], Floats],
-    b: Floats,
-    start: Floats | None,
-    blocks: Floats,
-    residual: float,
-) -> Floats:
-    """Solve A_f x_f = b_f for every copy f at once, A_f symmetric and positive semidefinite.
-
-    Parameters
-    ----------
-    product
-        Multiplies every copy with its matrix.
-    b
-        Right-hand sides of shape (p, F, K).
-    start
-        First guess; None for zero.
-    blocks
-        Preconditioner of each logit, of shape (K, p, p).
-    residual
-        Relative residual to stop at, in the norm of the preconditioner.
-
-    Examples
-    --------
-    >>> scale, identity = np.array([1.0, 2.0, 4.0]).reshape(3, 1, 1), np.eye(3)[None]
-    >>> b = np.ones((3, 1, 1))
-    >>> conjugate_gradients(lambda v: scale * v, b, None, identity, 1e-9).ravel()
-    array([1.  , 0.5 , 0.25])
-    """
-    x = np.zeros_like(b) if start is None else start.copy()
-    r = b.copy() if start is None else b - product(x)
-    direction = _precondition(blocks, r)
-    remaining, enough = _inner(r, direction), residual**2 * _inner(b, _precondition(blocks, b))
-    for _ in range(CONJUGATE_STEPS):
-        active = remaining > enough
-        if not active.any():
-            break
-        image = product(direction)
-        curvature = _inner(direction, image)
-        active &= curvature > 0  # along a flat direction there is nothing to gain
-        length = np.divide(remaining, curvature, out=np.zeros_like(remaining), where=active)
-        x += length[:, None] * direction
-        r -= length[:, None] * image
-        scaled = _precondition(blocks, r)
-        previous, remaining = remaining, np.where(active, _inner(r, scaled), 0.0)
-        ratio = np.divide(remaining, previous, out=np.zeros_like(remaining), where=active)
-        direction = scaled + ratio[:, None] * direction
-    return x
-
-
-def _precondition(blocks: Floats, r: Floats) -> Floats:
-    return np.matmul(blocks, r.transpose(2, 0, 1)).transpose(1, 2, 0)
 
 
 def _line_search(at: Fitted, step: Floats, promised: Floats) -> Fitted:
@@ -275,7 +254,8 @@ def _line_search(at: Fitted, step: Floats, promised: Floats) -> Fitted:
 
     def moved() -> Fitted:
         theta, logits = at.theta + length[:, None] * step, at.logits + length[:, None] * move
-        return at.probe.at(at.weight, theta, logits)
+        result = at.probe.at(at.weight, theta, logits)
+        return replace(result, preconditioner=at.preconditioner)
 
     result = moved()
     for _ in range(30):
@@ -303,6 +283,10 @@ def _row_losses(logits: Floats, y: Integers) -> Floats:
     return np.log(np.exp(logits - top[:, :, None]).sum(axis=2)) + top - own
 
 
-def _inner(u: Floats, v: Floats) -> Floats:
-    """Return the inner product of every copy."""
-    return np.einsum("pfk,pfk->f", u, v)
+def _sampled(size: Floats) -> tuple[Integers, Floats]:
+    """Return rows drawn in proportion to a size, and how many rows each of them stands for."""
+    if len(size) <= ROWS:
+        return np.arange(len(size)), np.ones(len(size))
+    total = np.cumsum(size)
+    rows = np.searchsorted(total, (np.arange(ROWS) + 0.5) / ROWS * total[-1])
+    return rows, total[-1] / (ROWS * size[rows])

@@ -13,6 +13,7 @@ def test_a_quadratic_inside_the_simplex_is_minimized(raw: list[float]) -> None:
         lambda w: (float(((w - target) ** 2).sum()), 2 * (w - target)),
         np.full(len(raw), 1 / len(raw)),
         n_rounds=300,
+        still=1e-9,
     )
     np.testing.assert_allclose(result.weights, target, atol=5e-3)
     assert result.weights.sum() == pytest.approx(1.0)
