@@ -5,6 +5,7 @@ from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.dummy import DummyClassifier
@@ -16,9 +17,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from firecv.estimators import FragmentWeigher
-from firecv.experiments.kinds.images import Labelled, classifier, image_shape, read
+from firecv.estimators.settings import network_builder
+from firecv.experiments.kinds.images import HIDDEN, Labelled, classifier, image_shape, read
 from firecv.experiments.kinds.turned_images import cut, drawn, turned
 from firecv.fire.weigh.influence import SHARES
+from firecv.fire.weigh.network import weigh_by_network
+from firecv.models import Task
+from firecv.training import Training
 
 N_COMPONENTS = 60
 """Principal components of the pixels that weights and the linear model are learned from."""
@@ -115,6 +120,9 @@ def fitted(method: str, problem: Problem, n_epochs: int, seed: int) -> Any:
         case "trace" | "align":
             model = build(f"fire-{method}", strength=STRENGTHS[method])
             return model.fit(x, y, X_val=x_val, y_val=y_val)
+        case "fire-network":
+            weight = _network_weights(problem, n_epochs, seed)
+            return build("erm").fit(*problem.both(), sample_weight=weight)
         case _:
             weigher = FragmentWeigher(n_components=N_COMPONENTS, random_state=seed)
             weigher.fit(x, y, fragments=problem.fragments, X_val=x_val, y_val=y_val)
@@ -129,6 +137,21 @@ def _network(
     return classifier(
         method, strength, network="mlp", shape=problem.shape, n_epochs=n_epochs, seed=seed
     )
+
+
+def _network_weights(problem: Problem, n_epochs: int, seed: int) -> NDArray[np.float64]:
+    """Return sample weights by influence through the curvature of the perceptron."""
+    fragments, (n, n_features) = problem.fragments, problem.train.x.shape
+    sizes = (n_features, problem.n_classes)
+    task = Task(network_builder(HIDDEN, None, sizes, torch.float32, seed)())
+    x, y, x_val, y_val = map(torch.from_numpy, (*problem.train, *problem.validation))
+    rows = [torch.from_numpy(fragments == k) for k in range(fragments.max() + 1)]
+    parts = [(x[own], y[own]) for own in rows]
+    training = Training(n_epochs=n_epochs, batch_size=BATCH)
+    result = weigh_by_network(task, parts, (x_val, y_val), training, seed=seed)
+    of_row = (result.weights / np.bincount(fragments))[fragments]
+    of_v = np.full(len(y_val), result.validation_weight / len(y_val))
+    return np.append(of_row, of_v) * (n + len(y_val))
 
 
 def _share(problem: Problem, build: partial[Any], seed: int) -> float:
