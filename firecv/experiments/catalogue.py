@@ -12,7 +12,15 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, hostile, influence, natural, robust, weigh
+from firecv.experiments.study import (
+    forms,
+    hostile,
+    influence,
+    influence_images,
+    natural,
+    robust,
+    weigh,
+)
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -46,6 +54,7 @@ TABLES: dict[str, Declared] = {
     "natural-network": natural.network_table,
     "influence-tables": influence.tables_table,
     "influence-sensitivity": influence.sensitivity_table,
+    "influence-images": influence_images.table,
 }
 """How each table is declared."""
 PROTOCOLS: tuple[ProtocolName, ...] = ("clean", "paper")

@@ -12,6 +12,7 @@ from firecv.experiments.kinds.cut import Cut
 from firecv.experiments.kinds.diagnostics import Diagnostics
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.kinds.folds import Folds
+from firecv.experiments.kinds.influence_images import InfluenceImages
 from firecv.experiments.kinds.natural import Natural
 from firecv.experiments.kinds.rotated import Rotated
 from firecv.experiments.kinds.selection import SelectionBias
@@ -26,6 +27,7 @@ KINDS: dict[str, type[Setting]] = {
         Diagnostics,
         Federation,
         Folds,
+        InfluenceImages,
         Natural,
         Rotated,
         SelectionBias,
@@ -41,6 +43,7 @@ __all__ = [
     "Diagnostics",
     "Federation",
     "Folds",
+    "InfluenceImages",
     "Natural",
     "Rotated",
     "SelectionBias",
