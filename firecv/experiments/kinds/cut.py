@@ -86,9 +86,14 @@ class Cut:
             raise DataError(f"only FIRE with the linear model has the settings {own}; leave them")
 
     def measure(self, seeds: Sequence[int]) -> Columns:
-        """Return accuracy and log loss, and what garbage weighs beside its share of the rows."""
+        """Return accuracy and log loss."""
         # Imported only now: scikit-learn takes seconds to load, and showing a table needs none.
-        from firecv.experiments.kinds.cut_fits import scored
+        from firecv.experiments.kinds.cut_fits import Options, World, scored
 
         self.check()
-        return in_columns(seeds, [scored(self, seed) for seed in seeds])
+        world = World(
+            self.dataset, self.n_validation, self.n_fragments, self.n_garbage, self.n_copies
+        )
+        options = Options(self.strength, self.n_folds, self.n_axes)
+        settings = (world, self.model, self.method, options)
+        return in_columns(seeds, [scored(*settings, seed) for seed in seeds])

@@ -96,4 +96,5 @@ class Natural:
         from firecv.experiments.kinds.natural_fits import scored
 
         self.check()
-        return in_columns(seeds, [scored(self, seed) for seed in seeds])
+        settings = (self.dataset, self.model, self.method, self.n_validation, self.every)
+        return in_columns(seeds, [scored(*settings, seed) for seed in seeds])

@@ -18,7 +18,6 @@ from firecv.data.arrays import Arrays, Fragmented
 from firecv.data.encode import encode
 from firecv.data.target import Target, natural_fragments, target_split, targets
 from firecv.estimators import FIREClassifier, FIREWeighted, make_classifier
-from firecv.experiments.kinds.natural import Natural
 from firecv.fire.weigh.crossfit import ROUGH, CrossFit
 from firecv.seeding import derive
 
@@ -68,14 +67,15 @@ class Problem(NamedTuple):
         return np.concatenate(parts) * (n + n_val)
 
 
-def scored(setting: Natural, seed: int) -> dict[str, float]:
+def scored(
+    dataset: str, model_name: str, method: str, n_validation: int, every: int | None, seed: int
+) -> dict[str, float]:
     """Return accuracy and log loss, means over the targets, and accuracy on each."""
     scores: list[tuple[float, float]] = []
-    problems = _problems(setting.dataset, setting.n_validation, setting.every, seed)
-    for problem in problems:
+    for problem in _problems(dataset, n_validation, every, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            model = fitted(setting.model, setting.method, problem, seed)
+            model = fitted(model_name, method, problem, seed)
         chances = model.predict_proba(problem.x_test)
         right = model.classes_[chances.argmax(1)] == problem.y_test
         scores.append((float(right.mean()), loss_of(model.classes_, chances, problem.y_test)))

@@ -6,9 +6,11 @@ import pytest
 from firecv.errors import DataError
 from firecv.experiments.kinds import cut_fits
 from firecv.experiments.kinds.cut import Cut
+from firecv.experiments.kinds.cut_fits import Options, World, problem_of, weighted
 from firecv.experiments.kinds.natural_fits import fitted
 
 HEART = Cut("heart", n_validation=20)
+WORLD = World("heart", 20, 5, 0, 1)
 needs_data = pytest.mark.skipif(HEART.missing() != "", reason=HEART.missing())
 
 
@@ -20,7 +22,7 @@ def small_table(monkeypatch):
 
 @pytest.mark.usefixtures("small_table")
 def test_fragments_come_nearer_to_the_target_and_rows_are_used_once():
-    given = cut_fits._problem(HEART, 0)
+    given = problem_of(WORLD, 0)
     assert np.unique(given.fragments).tolist() == [0, 1, 2, 3, 4]
     assert np.ptp(np.bincount(given.fragments)) <= 1
     assert len(given.y) + len(given.y_val) + len(given.y_test) == 600
@@ -33,13 +35,13 @@ def test_fragments_come_nearer_to_the_target_and_rows_are_used_once():
 
 @pytest.mark.usefixtures("small_table")
 def test_garbage_has_the_labels_of_others_and_copies_repeat_all():
-    plain, garbage = (cut_fits._problem(replace(HEART, n_garbage=k), 0) for k in (0, 2))
+    plain, garbage = (problem_of(WORLD._replace(n_garbage=k), 0) for k in (0, 2))
     changed = [
         bool((plain.y[plain.fragments == k] != garbage.y[garbage.fragments == k]).any())
         for k in range(5)
     ]
     assert changed == [True, False, True, False, False]
-    twice = cut_fits._problem(replace(HEART, n_copies=2), 0)
+    twice = problem_of(WORLD._replace(n_copies=2), 0)
     n = len(plain.y)
     np.testing.assert_array_equal(twice.x[:n], twice.x[n:])
     assert len(np.unique(twice.fragments)) == 10
@@ -47,8 +49,8 @@ def test_garbage_has_the_labels_of_others_and_copies_repeat_all():
 
 @pytest.mark.usefixtures("small_table")
 def test_fires_defaults_are_those_of_the_estimator():
-    given = cut_fits._problem(HEART, 0)
-    one = cut_fits._weighted(HEART, given, 0)
+    given = problem_of(WORLD, 0)
+    one = weighted(given, Options(), 0)
     other = fitted("linear", "fire", given, 0)
     np.testing.assert_allclose(
         one.predict_proba(given.x_test), other.predict_proba(given.x_test), atol=1e-3

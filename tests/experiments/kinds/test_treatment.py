@@ -5,6 +5,7 @@ import pytest
 from firecv.errors import DataError
 from firecv.estimators.methods import FIRE_FORMS, METHODS
 from firecv.experiments.kinds.treatment import CHOOSING, STACKED, Treatment, check_stacked
+from firecv.rivals import RIVALS
 
 
 def test_only_known_methods_are_stacked():
@@ -12,7 +13,7 @@ def test_only_known_methods_are_stacked():
     assert set(FIRE_FORMS) - set(STACKED) == {"fire", "fire-quadratic"}
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*FIRE_FORMS, *RIVALS])
 def test_forms_of_fire_are_known_by_their_names(method):
     strength = 0.1 if method in FIRE_FORMS else None
     found = Treatment(method, METHODS[method].most, strength, 7)
