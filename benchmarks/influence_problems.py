@@ -24,7 +24,7 @@ from firecv.data import DATASETS, load
 from firecv.data.target import Target, natural_fragments, target_split, targets
 from firecv.experiments.kinds.datasets import why_missing
 from firecv.experiments.kinds.natural_fits import Problem
-from firecv.experiments.kinds.natural_fits import _encoded as encoded
+from firecv.experiments.kinds.natural_fits import encoded as encoded
 from firecv.seeding import derive
 
 SEED = 9000

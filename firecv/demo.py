@@ -93,22 +93,25 @@ def _answered(folder: Path) -> str:
         "firecv federated simulate",
         data,
         validation,
-        "--column site --algorithm fire",
+        "--fragment site --algorithm fire",
         "And if the data stay where they are?",
-        option="--validation-data",
     )
-    for algorithm in ("fedavg", "fire"):
-        federation = Simulation(
-            str(data),
-            target="digit",
-            column="site",
-            validation_data=str(validation),
-            algorithm=algorithm,
-            n_rounds=N_ROUNDS,
-        )
-        found = simulate(federation)
-        said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())
-        print(f"{found.label}, {N_ROUNDS} rounds: {said}")
+    federation = Simulation(
+        str(data),
+        target="digit",
+        fragment="site",
+        validation=str(validation),
+        algorithm="fire",
+        n_rounds=N_ROUNDS,
+    )
+    found = simulate(federation)
+    assert found.baseline is not None
+    for label, scores in (
+        (found.baseline.label, found.baseline.scores),
+        (found.label, found.scores),
+    ):
+        said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in scores.items())
+        print(f"{label}, {N_ROUNDS} rounds: {said}")
     page = keep(found.plain(), folder)
     return f"\nAll of it, with pictures: {page}"
 
@@ -119,9 +122,9 @@ def _say(
     validation: Path,
     options: str,
     question: str,
-    option: str = "--validation",
 ) -> None:
-    print(f"\n## {question}\n\n{command} {data} --target digit {options} {option} {validation}\n")
+    words = f"{command} {data} --target digit {options} --validation {validation}"
+    print(f"\n## {question}\n\n{words}\n")
 
 
 if __name__ == "__main__":

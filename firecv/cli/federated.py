@@ -15,16 +15,22 @@ from firecv.data.fragments import FRAGMENTERS
 from firecv.data.limits import limits_from
 from firecv.data.specification import usage
 from firecv.display import table, visible
-from firecv.errors import FederatedError
+from firecv.errors import DataError, FederatedError
 from firecv.federated import simulation as api
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.history import History, Record
+from firecv.federated.simulated import FRAGMENTS, Labels
 from firecv.federated.uploads import Rule
 from firecv.report import keep
+from firecv.trained.federated import of_clients
 
 app = typer.Typer(help="Federated learning, simulated on this machine.", no_args_is_help=True)
+MODEL = "model"
+"""The folder of the model in that of a study."""
 SHOWN = 20
 """Rounds that the table shows, evenly spread."""
+OLD_WORDS = {"labelled": "server", "unlabelled": "none", "none": "none"}
+"""What --validation took before it was the name of a file, and what to write instead."""
 
 
 @app.callback()
@@ -38,7 +44,7 @@ def _group() -> None:  # pyright: ignore[reportUnusedFunction]
     "--checkpoint runs/fire; "
     "firecv federated simulate fashion_mnist --algorithm fedprox --set strength=0.1 "
     "--set local.rate=0.05 --participation 0.5 --processes 4; "
-    "firecv federated simulate patients.csv --target ill --column site --validation-data val.csv "
+    "firecv federated simulate patients.csv --target ill --fragment site --validation val.csv "
     "--algorithm fire --out study; "
     "firecv federated simulate visits.csv --target ill --time date --window month --json.\n\n"
     f"Fragments: {'; '.join(usage(FRAGMENTERS).splitlines())}."
@@ -46,17 +52,20 @@ def _group() -> None:  # pyright: ignore[reportUnusedFunction]
 def simulate(
     data: Annotated[str, typer.Argument(help="A data set, or a file if --target is given.")],
     target: Annotated[str | None, typer.Option(help="Column of a file to predict.")] = None,
-    column: Annotated[
+    fragment: Annotated[
         str | None, typer.Option(help="Column or tag that says which client a sample is of.")
     ] = None,
     time: own.Time = None,
     window: own.Window = None,
-    validation_data: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Its halves are V and T.")
+    validation: Annotated[
+        str | None,
+        typer.Option(metavar="FILE|SHARE", help="Its halves are V and T; a share of rows."),
     ] = None,
+    drop: own.Drop = None,
+    categorical: own.Categorical = None,
     fragments: Annotated[
         str, typer.Option(help="How samples are dealt out to clients otherwise.")
-    ] = api.FRAGMENTS,
+    ] = FRAGMENTS,
     bands: Annotated[Kind | None, typer.Option(help="Give each client a shift of its own.")] = None,
     algorithm: Annotated[str, typer.Option(help=f"One of {', '.join(ALGORITHMS)}.")] = "fedavg",
     settings: Annotated[
@@ -74,9 +83,12 @@ def simulate(
         int, typer.Option(help="Below so many answers a round does not count.")
     ] = 1,
     rule: Annotated[Rule, typer.Option(help="How answers are combined.")] = "mean",
-    validation: Annotated[
-        api.Seen, typer.Option(help="What the server sees of the validation set.")
-    ] = "unlabelled",
+    labels: Annotated[
+        Labels, typer.Option(help="Where V's labels are: on the server, nowhere, at clients too.")
+    ] = "server",
+    baseline: Annotated[
+        bool, typer.Option("--baseline/--no-baseline", help="Run FedAvg beside the algorithm.")
+    ] = True,
     seed: Annotated[int, typer.Option(help="Of all that is drawn at random.")] = 0,
     every: Annotated[int, typer.Option(help="Rounds from one evaluation to the next.")] = 1,
     engine: Annotated[api.Engine, typer.Option(help="What runs the rounds.")] = "embedded",
@@ -88,15 +100,20 @@ def simulate(
     limit: own.Limit = None,
     as_json: own.Json = False,
     out: own.Out = None,
+    column: Annotated[str | None, typer.Option(hidden=True)] = None,
+    validation_data: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Let clients learn together and say how good the result is, round by round."""
+    """Let clients learn together and say how good the result is, beside FedAvg."""
+    _check_names(column, validation_data, validation)
     simulation = api.Simulation(
         data=data,
         target=target,
-        column=column,
+        fragment=fragment,
         time=time,
         window=own.number_or_text(window),
-        validation_data=validation_data,
+        validation=None if validation is None else own.file_or_share(validation),
+        drop=tuple(drop or ()),
+        categorical=tuple(categorical or ()),
         fragments=fragments,
         bands=bands,
         algorithm=algorithm,
@@ -107,7 +124,7 @@ def simulate(
         min_clients=min_clients,
         rule=rule,
         seed=seed,
-        validation=validation,
+        labels=labels,
         limits=limits_from(limit or ()),
     )
     found = api.simulate(
@@ -117,6 +134,7 @@ def simulate(
         every=every,
         n_processes=processes,
         timeout=timeout,
+        baseline=baseline,
     )
     part = found.plain()
     if as_json:
@@ -125,8 +143,26 @@ def simulate(
         say(_as_text(found))
     if out is not None:
         tell(f"wrote {keep(part, out)}")
+        if found.table is not None:
+            of_clients(found).save(out / MODEL)
+            tell(f"wrote {out / MODEL}; predict by: firecv predict {out / MODEL} FILE")
     if found.history.stopped is not None:
         raise FederatedError(found.history.stopped)
+
+
+def _check_names(column: str | None, validation_data: str | None, validation: str | None) -> None:
+    """Raise `DataError` if an option has a name that it no longer has."""
+    if column is not None:
+        raise DataError(f"--column is now --fragment; write --fragment {column}")
+    if validation_data is not None:
+        raise DataError(
+            f"--validation-data is now --validation; write --validation {validation_data}"
+        )
+    if validation in OLD_WORDS and not Path(validation).exists():
+        raise DataError(
+            f"--validation names the file of V and T; where V's labels are is now --labels, so "
+            f"write --labels {OLD_WORDS[validation]}"
+        )
 
 
 def _as_text(found: api.Simulated) -> str:
@@ -149,6 +185,16 @@ def _as_text(found: api.Simulated) -> str:
     said = " and ".join(f"{100 * s.accuracy:.1f} % on {n}" for n, s in found.scores.items())
     last = found.history.state.round
     lines.append(f"After round {last} of {len(found.names)} clients: {said}.")
+    if found.baseline is not None:
+        beside = found.baseline.scores["test"].accuracy
+        lines.append(
+            f"{found.baseline.label} beside it: {100 * beside:.1f} % on test; {found.label} has "
+            f"{100 * found.gains['test']:+.1f} points."
+        )
+    if found.changed:
+        lines.append(found.changed)
+    if "labelled" in found.regime.split("_"):
+        lines.append("V's labels were used, so accuracy on validation is optimistic; test is not.")
     return "\n".join([rounds, "", *map(visible, lines)])
 
 

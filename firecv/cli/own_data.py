@@ -104,7 +104,7 @@ def own_data(
         fragment=fragment,
         time=time,
         window=number_or_text(window),
-        validation=SHARE if validation is None else _file_or_share(validation),
+        validation=SHARE if validation is None else file_or_share(validation),
         categorical=categorical or (),
         drop=drop or (),
         seed=seed,
@@ -126,7 +126,7 @@ def number_or_text(text: str | None) -> float | str | None:
         return text
 
 
-def _file_or_share(text: str) -> Path | float | str:
+def file_or_share(text: str) -> float | str:
     """Return a share if the text is a number and no file has that name."""
     found = number_or_text(text)
     return text if found is None or Path(text).exists() else found

@@ -9,8 +9,11 @@ import typer
 from firecv import trained as api
 from firecv.cli import own_data as own
 from firecv.cli.terminal import emit, say, tell
-from firecv.estimators import METHODS
+from firecv.estimators.methods import FIRE_FORMS
+from firecv.rivals import RIVALS
 from firecv.trained.fitting import Seen
+
+NAMES = ", ".join((*FIRE_FORMS, *RIVALS))
 
 EXAMPLES = (
     "Examples: firecv train patients.csv --target ill --fragment site --validation val.csv "
@@ -33,7 +36,9 @@ def train(
     categorical: own.Categorical = None,
     drop: own.Drop = None,
     limit: own.Limit = None,
-    method: Annotated[str, typer.Option(help=f"One of {', '.join(METHODS)}.")] = "fire",
+    method: Annotated[
+        str, typer.Option(help=f"One of {', '.join((*FIRE_FORMS, *RIVALS))}.")
+    ] = "fire",
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="A setting of the method, name=value; may be repeated."),

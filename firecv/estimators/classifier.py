@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from torch import nn
 
 from firecv.errors import DataError
 from firecv.estimators.fire_storage import learned_from_state, learned_to_state
@@ -28,6 +29,7 @@ from firecv.estimators.validation import validation_set
 from firecv.fire import Accumulated, Summary
 from firecv.fire.forms import Form
 from firecv.fisher.structures import STRUCTURES
+from firecv.regimes import Regime
 
 IMAGE_COMPONENTS = 60
 """Principal components of images that weights are learned from; as many served rotated images."""
@@ -291,6 +293,53 @@ class FIREClassifier(NetworkClassifier):
         with epochs_shown(n_epochs, self.verbose) as show:
             self._keep(learn(method, start, samples, given, show), method.form)
         return self
+
+    @classmethod
+    def of_network(
+        cls,
+        network: nn.Module,
+        classes: Sequence[int],
+        *,
+        n_features: int,
+        hidden: Sequence[int],
+        regime: Regime,
+        weights: dict[str, float],
+        seed: int = 0,
+    ) -> Self:
+        """Return a fitted classifier of a network that was trained elsewhere, such as by clients.
+
+        Parameters
+        ----------
+        network
+            A ReLU network in single precision, from features through `hidden` units to scores.
+        classes
+            Labels, in the order of the network's scores.
+        n_features, hidden
+            Its sizes.
+        regime
+            What its training has seen of V.
+        weights
+            Of the fragments in training, by name.
+        seed
+            Of its training.
+
+        Examples
+        --------
+        >>> from torch import nn
+        >>> layers = nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 2)
+        >>> model = FIREClassifier.of_network(
+        ...     nn.Sequential(*layers), [0, 1], n_features=2, hidden=(3,), regime="none", weights={}
+        ... )
+        >>> model.predict_proba(np.zeros((5, 2))).shape
+        (5, 2)
+        """
+        model = cls(hidden=tuple(hidden), random_state=seed)
+        model.classes_, model.n_features_in_ = np.array(classes), n_features
+        model._dtype, model._seed = np.dtype(np.float32), seed
+        known = Accumulated(chosen_accumulation(model.mix, model.decay, model.preset))
+        network = model._rebuilt(dict(network.state_dict()))
+        model._keep(Learned(network, known, 1, (), regime, weights), model.form)
+        return model
 
     def _method(self) -> Method:
         form = chosen_form(self.form, self.preset, self.carry, self.rule)

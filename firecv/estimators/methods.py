@@ -1,16 +1,21 @@
-"""Every method by name: the forms of FIRE and all rivals, built with the same arguments."""
+"""Every method by name: FIRE for every kind of model, its forms, and all rivals."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from firecv.estimators.classifier import FIREClassifier
 from firecv.estimators.rival import RivalClassifier
 from firecv.estimators.rival_choice import check_name
 from firecv.estimators.samples import ClassWeight
 from firecv.estimators.settings import Preset
+from firecv.estimators.weighted import FIREWeighted
 from firecv.fire.forms import Form
 from firecv.regimes import Regime
 from firecv.rivals import RIVALS
@@ -23,6 +28,14 @@ FIRE_FORMS: dict[str, tuple[Form, Preset]] = {
     "fire-align": ("align", None),
     "fire-paper": ("precondition", "paper"),
 }
+FIRE_MODELS: dict[str, tuple[str, Callable[..., Any]]] = {
+    "fire-linear": (
+        "logistic regression",
+        lambda **given: make_pipeline(StandardScaler(), LogisticRegression(max_iter=500, **given)),
+    ),
+    "fire-boosting": ("boosting", HistGradientBoostingClassifier),
+}
+"""scikit-learn models that FIRE's weights are given to: how they are called and made."""
 
 
 @dataclass(frozen=True)
@@ -57,14 +70,17 @@ def make_classifier(
     class_weight: ClassWeight = None,
     random_state: int | np.random.RandomState | None = None,
     verbose: bool = False,
-) -> FIREClassifier | RivalClassifier:
+) -> FIREClassifier | RivalClassifier | FIREWeighted:
     """Return an estimator of the method of a name, with the method's default settings.
 
     Parameters
     ----------
     name
         One of `METHODS`.
-    hidden, image_shape, optimiser, rate, l2, batch_size, class_weight, random_state, verbose
+    hidden, image_shape, optimiser, rate, l2, batch_size, verbose
+        As for `FIREClassifier`. ``fire-linear`` and ``fire-boosting`` train no network and ignore
+        these.
+    class_weight, random_state
         As for `FIREClassifier`.
     n_epochs
         How often each sample is trained on: fragment by fragment with the forms of FIRE that a
@@ -83,12 +99,10 @@ def make_classifier(
     fire unlabelled
     """
     check_name("name", name, METHODS)
-    if name in FIRE_FORMS:
-        form, preset = FIRE_FORMS[name]
-        model = FIREClassifier(form=form, preset=preset)
-    else:
-        model = RivalClassifier(name)
-    return model.set_params(
+    if name in FIRE_MODELS:
+        inner = FIRE_MODELS[name][1](class_weight=class_weight, random_state=random_state)
+        return FIREWeighted(inner, random_state=random_state)
+    return network_of(name).set_params(
         hidden=hidden,
         image_shape=image_shape,
         optimiser=optimiser,
@@ -102,13 +116,32 @@ def make_classifier(
     )
 
 
+def network_of(name: str) -> FIREClassifier | RivalClassifier:
+    """Return a method that trains a network, with default settings.
+
+    Parameters
+    ----------
+    name
+        One of `METHODS` but ``fire-linear`` and ``fire-boosting``.
+    """
+    if name in FIRE_FORMS:
+        form, preset = FIRE_FORMS[name]
+        return FIREClassifier(form=form, preset=preset)
+    return RivalClassifier(name)
+
+
 def _listed_form(name: str) -> Listed:
     form = name.partition("-")[2]
     least: Regime = "summary" if form == "align" else "none"
     return Listed(f"FIRE ({form})" if form else "FIRE", least, "labelled")
 
 
-METHODS: dict[str, Listed] = {name: _listed_form(name) for name in FIRE_FORMS} | {
-    name: Listed(rival.label, rival.regime, rival.regime) for name, rival in RIVALS.items()
-}
-"""All methods: the forms of FIRE and the rivals."""
+METHODS: dict[str, Listed] = (
+    {name: _listed_form(name) for name in FIRE_FORMS}
+    | {
+        name: Listed(f"FIRE ({label})", "labelled", "labelled")
+        for name, (label, _) in FIRE_MODELS.items()
+    }
+    | {name: Listed(rival.label, rival.regime, rival.regime) for name, rival in RIVALS.items()}
+)
+"""All methods: the forms of FIRE, other models with its weights, and the rivals."""

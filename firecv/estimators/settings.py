@@ -13,7 +13,7 @@ from torch import nn
 from firecv.errors import ModelError
 from firecv.fire import PAPER, Accumulation
 from firecv.fire.forms import FORMS, Form, default_strength
-from firecv.fire.fragment_weights import RULES
+from firecv.fire.weigh.settings import LABEL_FREE
 from firecv.models import cnn, mlp
 from firecv.seeding import derive_torch
 
@@ -28,7 +28,7 @@ def chosen_form(form: Form, preset: Preset, carry: Carry, rule: Weigher) -> Form
     check_choice("form", form, FORMS)
     check_choice("preset", preset, (None, "paper"))
     check_choice("carry", carry, get_args(Carry))
-    check_choice("rule", rule, (None, "influence", *RULES))
+    check_choice("rule", rule, (None, "influence", *LABEL_FREE))
     if preset == "paper":
         # `weigh` is the default and may not have been chosen.
         if form not in ("precondition", "weigh"):

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable
-from typing import Any, Self, cast
+from typing import Any, NamedTuple, Self, cast
 
 import numpy as np
 import pandas as pd
@@ -10,12 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone, is_classifier
 from sklearn.pipeline import Pipeline
-from sklearn.utils import Tags, get_tags
+from sklearn.utils import Tags, _safe_indexing, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from firecv.errors import DataError, ModelError
+from firecv.estimators.settings import drawn_seed
 from firecv.estimators.weigher import FragmentWeigher
+from firecv.fire.weigh.crossfit import fold_of_each
+from firecv.regimes import Regime
+from firecv.seeding import derive
+
+LEAST_CHANCE = 1e-3
+"""The chance of a label counts as at least this, so that one sure error among few labels, such as a
+forest makes, does not decide."""
 
 _validated = cast("Callable[..., Any]", validate_data)  # scikit-learn's types take text only
 
@@ -36,8 +44,10 @@ def _has(name: str) -> Any:
 class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """A classifier trained on fragments and a labeled validation set with FIRE's weights.
 
-    The weights come from a `FragmentWeigher` and reach the classifier as ``sample_weight``. Without
-    a validation set, the classifier is trained plainly.
+    The weights come from a `FragmentWeigher` and reach the classifier as ``sample_weight``. They
+    are learned on a linear model; whether they serve this classifier is tried by cross-validation
+    on V, and if not, fragments and V are pooled. Without a validation set, the classifier is
+    trained plainly.
 
     Parameters
     ----------
@@ -47,6 +57,10 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         As for `FragmentWeigher`.
     n_components : int, default=None
         As for `FragmentWeigher`.
+    n_folds : int, default=5
+        Number of folds of V over which the classifier is trained with the weights and with pooling,
+        twice as many fits in all; whichever has the lower held-out log loss is kept. 0 takes the
+        weights as the weigher gives them.
     random_state : int, RandomState instance or None, default=None
         As for `FragmentWeigher`; the classifier has its own.
 
@@ -56,6 +70,12 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         The fitted classifier.
     weigher_ : FragmentWeigher or None
         The fitted weigher, with `weights_`, `influence_` and `decision_`; None if there was no V.
+    is_pooled_ : bool
+        Whether fragments and V were pooled, every row alike, instead of weighted.
+    decision_ : str
+        What was decided and why, in a sentence or two; "" if there was no V.
+    regime_ : str
+        What was seen of V: "labelled", or "none" if there was no V.
     classes_ : ndarray
         The labels, sorted.
     n_features_in_, feature_names_in_
@@ -80,6 +100,7 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     estimator: Any
     strength: float
     n_components: int | None
+    n_folds: int
     random_state: int | np.random.RandomState | None
 
     def __init__(
@@ -88,11 +109,13 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         *,
         strength: float = 1.0,
         n_components: int | None = None,
+        n_folds: int = 5,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.estimator = estimator
         self.strength = strength
         self.n_components = n_components
+        self.n_folds = n_folds
         self.random_state = random_state
 
     def fit(
@@ -125,36 +148,70 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             The fitted classifier.
         """
         keyword = _weight_keyword(self.estimator)
+        self._check_folds()
         _noted(self, X)
         self.weigher_: FragmentWeigher | None = None
+        self.is_pooled_, self.decision_ = True, ""
         if X_val is None or y_val is None:
             _check_nothing_is_half_given(X_val, y_val)
             given = {} if sample_weight is None else {keyword: sample_weight}
             self.estimator_ = self._cloned().fit(X, y, **given)
         else:
-            self.weigher_ = FragmentWeigher(
-                strength=self.strength,
-                n_components=self.n_components,
-                random_state=self.random_state,
-            ).fit(
-                X,
-                y,
-                fragments=np.zeros(len(np.asarray(y)), int) if fragments is None else fragments,
-                X_val=X_val,
-                y_val=y_val,
-                sample_weight=sample_weight,
+            names = np.zeros(len(np.asarray(y)), int) if fragments is None else fragments
+            self.weigher_ = self._weigher().fit(
+                X, y, fragments=names, X_val=X_val, y_val=y_val, sample_weight=sample_weight
             )
-            weights = [self.weigher_.sample_weight_, self.weigher_.validation_sample_weight_]
-            self.estimator_ = self._cloned().fit(
-                _stacked(X, X_val),
-                np.concatenate([np.asarray(y), np.asarray(y_val)]),
-                **{keyword: np.concatenate(weights)},
-            )
+            self.is_pooled_, self.decision_ = self.weigher_.is_pooled_, self.weigher_.decision_
+            data = Parts(X, np.asarray(y), names, X_val, np.asarray(y_val), sample_weight)
+            if self.n_folds and not self.is_pooled_:
+                self._try_weights(data, keyword)
+            weigher = None if self.is_pooled_ else self.weigher_
+            self.estimator_ = _trained(self._cloned(), data, weigher, keyword)
+        self.regime_: Regime = "none" if self.weigher_ is None else "labelled"
         self.classes_: NDArray[Any] = self.estimator_.classes_
         return self
 
     def _cloned(self) -> Any:
         return clone(self.estimator)
+
+    def _weigher(self) -> FragmentWeigher:
+        return FragmentWeigher(
+            strength=self.strength,
+            n_components=self.n_components,
+            random_state=self.random_state,
+        )
+
+    def _check_folds(self) -> None:
+        n = cast("object", self.n_folds)
+        if not isinstance(n, int | np.integer) or n == 1 or n < 0:
+            raise ModelError(f"n_folds is {n!r}; expected a whole number from 2 on, or 0 for none")
+
+    def _try_weights(self, data: "Parts", keyword: str) -> None:
+        """Keep the weights only if they lower the classifier's own held-out loss on V."""
+        codes = np.unique(data.y_val, return_inverse=True)[1]
+        folds = fold_of_each(codes, self.n_folds, derive(drawn_seed(self.random_state), "cv"))
+        losses = np.zeros((2, len(folds)))
+        for fold in range(folds.max() + 1):
+            part, held = data.with_validation(folds != fold), data.with_validation(folds == fold)
+            weigher = self._weigher().fit(
+                part.x,
+                part.y,
+                fragments=part.fragments,
+                X_val=part.x_val,
+                y_val=part.y_val,
+                sample_weight=part.sample_weight,
+            )
+            for k, each in enumerate((weigher, None)):
+                model = _trained(self._cloned(), part, each, keyword)
+                losses[k, folds == fold] = _losses(model, held.x_val, held.y_val)
+        weighted, pooled = losses.mean(axis=1)
+        self.is_pooled_ = bool(pooled <= weighted)
+        name = type(self.estimator).__name__
+        self.decision_ = (
+            f"{self.decision_} Trained with them, {name} has a held-out loss on the validation set "
+            f"of {weighted:.3f}, pooled {pooled:.3f}: "
+            + ("pooling is kept." if self.is_pooled_ else "they are kept.")
+        )
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the predicted label of each row.
@@ -198,6 +255,46 @@ class FIREWeighted(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags.classifier_tags = inner.classifier_tags
         tags.target_tags = inner.target_tags
         return tags
+
+
+class Parts(NamedTuple):
+    """What the classifier is trained on: fragments and V."""
+
+    x: Any
+    y: NDArray[Any]
+    fragments: ArrayLike
+    x_val: Any
+    y_val: NDArray[Any]
+    sample_weight: ArrayLike | None
+
+    def with_validation(self, rows: NDArray[np.bool_]) -> Self:
+        """Return the same with some rows of V only."""
+        x_val = _safe_indexing(self.x_val, np.flatnonzero(rows))
+        return self._replace(x_val=x_val, y_val=self.y_val[rows])
+
+
+def _trained(model: Any, data: Parts, weigher: FragmentWeigher | None, keyword: str) -> Any:
+    """Return the classifier trained on fragments and V, with a weigher's weights or pooled."""
+    n_val = len(data.y_val)
+    if weigher is not None:
+        weight = np.concatenate([weigher.sample_weight_, weigher.validation_sample_weight_])
+    elif data.sample_weight is not None:
+        own = np.asarray(data.sample_weight, np.float64)
+        weight = np.append(own / own.mean(), np.ones(n_val))
+    else:
+        weight = np.ones(len(data.y) + n_val)
+    labels = np.concatenate([data.y, data.y_val])
+    return model.fit(_stacked(data.x, data.x_val), labels, **{keyword: weight})
+
+
+def _losses(model: Any, x: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the log loss of each row; without probabilities, whether it is wrong."""
+    if not hasattr(model, "predict_proba"):
+        return (model.predict(x) != y).astype(float)
+    chances = np.asarray(model.predict_proba(x), np.float64)
+    places = np.searchsorted(model.classes_, y).clip(max=len(model.classes_) - 1)
+    own = np.where(model.classes_[places] == y, chances[np.arange(len(y)), places], 0.0)
+    return -np.log(np.maximum(own, LEAST_CHANCE))
 
 
 def _weight_keyword(estimator: Any) -> str:

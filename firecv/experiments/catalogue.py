@@ -12,7 +12,15 @@ from firecv.experiments.paper import (
     strengths,
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
-from firecv.experiments.study import forms, influence_images, natural, robust, weigh
+from firecv.experiments.study import (
+    forms,
+    hostile,
+    influence,
+    influence_images,
+    natural,
+    robust,
+    weigh,
+)
 
 TABLES: dict[str, Declared] = {
     "rotated": rotated.table,
@@ -38,10 +46,14 @@ TABLES: dict[str, Declared] = {
     "weigh-rounds": weigh.rounds_table,
     "weigh-weights": weigh.weights_table,
     "robust": robust.table,
+    "hostile": hostile.table,
+    "hostile-trigger": hostile.trigger_table,
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,
     "natural-network": natural.network_table,
+    "influence-tables": influence.tables_table,
+    "influence-sensitivity": influence.sensitivity_table,
     "influence-images": influence_images.table,
 }
 """How each table is declared."""

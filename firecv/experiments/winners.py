@@ -12,8 +12,9 @@ from firecv.regimes import REGIMES, Regime, sees_at_most
 from firecv.statistics import holm
 
 LEVEL = 0.05
-LOWER_IS_BETTER = frozenset({"log_loss", "calibration_error"})
-"""As in `firecv.models.scores`, which loads torch: showing a table should not."""
+LOWER_IS_BETTER = frozenset({"log_loss", "calibration_error", "triggered"})
+"""As in `firecv.models.scores`, which loads torch: showing a table should not. And how often an
+attacker's trigger works."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from firecv.federated.bundles import Bundle
 from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation
 from firecv.models import Batch, Task
+from firecv.regimes import require
 from firecv.training import Training
 
 LOCAL = Training(5, 64, 0.01, "sgd", momentum=0.9, decay=1e-5)
@@ -117,6 +118,8 @@ class Cohort:
     classes
         Where a refresh of this round has looked at the classes of clients: their shares in all of
         them together, or nothing if clients do not differ. None where it has not looked.
+    sizes
+        The number of training samples of every client there is.
     """
 
     round: int
@@ -124,6 +127,7 @@ class Cohort:
     weights: tuple[float, ...]
     before: tuple[float, ...] | None = None
     classes: tuple[float, ...] | None = None
+    sizes: tuple[int, ...] = ()
 
     @property
     def n_clients(self) -> int:
@@ -223,3 +227,24 @@ def require_plain(local: Training, what: str) -> None:
             f"{what} corrects single gradient steps and needs optimiser='sgd' with momentum=0, got "
             f"{local.optimiser!r} with momentum={local.momentum}"
         )
+
+
+def require_labels(holder: Validation, what: str) -> Batch:
+    """Return V's samples and labels; raise `RegimeError` unless the server holds both.
+
+    Parameters
+    ----------
+    holder
+        What the server sees of V.
+    what
+        What needs them, for the message.
+
+    Examples
+    --------
+    >>> x, y = require_labels(Validation("labelled", torch.zeros(3, 2), torch.zeros(3)), "FLTrust")
+    >>> x.shape, y.shape
+    (torch.Size([3, 2]), torch.Size([3]))
+    """
+    require("labelled", holder.regime, f"{what} on the server")
+    assert holder.x is not None and holder.y is not None
+    return holder.x, holder.y

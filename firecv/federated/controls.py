@@ -1,9 +1,9 @@
-"""Controls of the form `weigh`: clients weighed by what is not a Fisher, or with V's labels.
+"""Controls of the label-free rules: clients weighed by what is not a Fisher, or not at all.
 
-What FIRE's weights are worth shows beside these. `MatchedMeans` matches means of raw inputs, or of
-activations, with a sketch of the same size, by the rule `mixture`. `LabelledLoss` uses V's labels:
-it is the ceiling of weighing clients. `ClassesAlone` weighs nobody and looks at nothing of V: it is
-what FIRE does where clients differ in classes, less the weights.
+What label-free weights are worth shows beside these. `MatchedMeans` matches means of raw inputs, or
+of activations, with a sketch of the same size, by the rule `mixture`. `ClassesAlone` weighs nobody
+and looks at nothing of V: it is what the logit adjustment does where clients differ in classes,
+less the weights.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,15 +12,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Client, Cohort
 from firecv.federated.schema import Schema, class_shares_of, n_classes_of, size, sketch_of
 from firecv.federated.uploads import Upload
 from firecv.federated.weighing import Weighed, report_classes, told_classes
-from firecv.fire.batch_norm import DifferentiableBatchNorm
-from firecv.fire.information import averaged, uphill
 from firecv.fire.mixture import mixture
 from firecv.fire.shares import proportions
 from firecv.fire.summaries import Matrix, SketchSummary
@@ -100,65 +97,6 @@ class MatchedMeans:
         size = values.shape[1]
         directions = torch.randn(size, NUMBERS, generator=derive_torch(0, "directions", size))
         return (values.double() @ directions.double()).numpy()
-
-
-@dataclass(frozen=True)
-class LabelledLoss:
-    """The average of the clients' models with the least loss on labelled V.
-
-    Attributes
-    ----------
-    strength
-        How much the loss counts against staying at n/N.
-    every
-        Rounds from one refresh to the next.
-    """
-
-    strength: float = 2.0
-    every: int = 1
-
-    @property
-    def needs(self) -> Regime:
-        """What the server must hold of V."""
-        return "labelled"
-
-    def is_due(self, number: int) -> bool:
-        """Return whether the round of this number, from 1, refreshes the weights."""
-        return (number - 1) % self.every == 0
-
-    def client_report(
-        self, task: Task, server: Bundle, client: Client, rng: torch.Generator
-    ) -> Bundle:
-        """Return the client's size, all that is needed beside its model."""
-        return {"size": float(len(client))}
-
-    def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
-        """Return what a report holds."""
-        return {"size": size}
-
-    def decide(
-        self,
-        task: Task,
-        server: Bundle,
-        reports: Mapping[int, Bundle],
-        uploads: Sequence[Upload],
-        cohort: Cohort,
-        holder: Validation,
-    ) -> Weighed:
-        """Return the weights with the least loss."""
-        require("labelled", holder.regime, "weights from the loss on V")
-        assert holder.x is not None and holder.y is not None
-        y, trained = holder.y, [tree_of(upload.content, "weights") for upload in uploads]
-        sizes = [round(number_of(reports[upload.client], "size")) for upload in uploads]
-        with eval_mode(task.model), DifferentiableBatchNorm():
-            predict = averaged(task, trained, holder.x)
-            found = uphill(
-                lambda w: -functional.nll_loss(predict(w), y),
-                sizes,
-                strength=self.strength,
-                also_from=cohort.shares_of([upload.client for upload in uploads]),
-            )
-        return Weighed(found, None)
 
 
 @dataclass(frozen=True)

@@ -24,12 +24,11 @@ def decided(
     uploads: Sequence[Upload],
     cohort: Cohort,
     holder: Validation,
-    sizes: Sequence[int],
 ) -> Weighed:
     """Return what a weigher decides, or n/N and why if it cannot.
 
-    Reports are sound one by one when they come here; what they do together to a rule's numerics
-    must not end a run.
+    What clients sent is sound one by one when it comes here; what it does together to a rule's
+    numerics must not end a run.
 
     Parameters
     ----------
@@ -37,14 +36,12 @@ def decided(
         What decides.
     task, server, reports, uploads, cohort, holder
         As for `Weigher.decide`.
-    sizes
-        Samples of every client there is.
     """
     try:
         found = weigher.decide(task, server, reports, uploads, cohort, holder)
         weights, why = np.asarray(found.weights, np.float64), None
-        if weights.shape != (len(reports),) or not np.isfinite(weights).all():
-            why = f"weights of shape {weights.shape} for {len(reports)} clients, or not finite"
+        if weights.shape != (len(uploads),) or not np.isfinite(weights).all():
+            why = f"weights of shape {weights.shape} for {len(uploads)} clients, or not finite"
         elif (weights < 0).any() or not abs(weights.sum() - 1) <= ROUNDING:
             why = f"weights from {weights.min():g} on that sum to {weights.sum():g}"
     except Exception as error:
@@ -53,4 +50,5 @@ def decided(
         return found
     text = f"round {cohort.round}: clients could not be weighed and count by n/N: {why}"
     warnings.warn(FirecvNotice(text), stacklevel=2)
-    return Weighed(proportions([sizes[k] for k in sorted(reports)]), None, failed=why)
+    sizes = [cohort.sizes[upload.client] for upload in uploads]
+    return Weighed(proportions(sizes), None, failed=why)

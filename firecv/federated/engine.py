@@ -18,7 +18,7 @@ from firecv.federated.gate import Gate
 from firecv.federated.schema import Schema, schema_of
 from firecv.federated.screening import CPU, Screen, is_bundle, norm
 from firecv.federated.uploads import Rule, Upload, Uploads
-from firecv.federated.weighing import ASKED, Weighed, standing, weighing_of
+from firecv.federated.weighing import ASKED, Weighed, Weigher, standing, weigher_of
 from firecv.fire.validation import Validation
 from firecv.models import Task
 from firecv.seeding import derive
@@ -167,7 +167,7 @@ def one_round(plan: Plan, fleet: Fleet, state: State) -> Round:
     began, number = time.perf_counter(), state.round + 1
     asked = sample(plan, len(fleet.sizes), number)
     exchange = _Exchange(plan, fleet, state, number)
-    cohort = Cohort(number, asked, state.weights)
+    cohort = Cohort(number, asked, state.weights, sizes=tuple(fleet.sizes))
     uploads, cohort, weighed = _gathered(plan, exchange, cohort)
     server = _updated(plan, state, uploads, cohort, exchange)
     exchange.settle()
@@ -208,6 +208,8 @@ class _Exchange:
         self.failures: dict[int, str] = {}
         self.heard: list[int] = []
         self.reports: dict[int, Bundle] = {}
+        self.report: Schema = {}
+        self.tells_asked = False
         self.bytes_up = self.bytes_down = 0
         weights = tree_of(state.server, "weights").values()
         self.devices = {CPU, *(value.device for value in weights)}
@@ -221,21 +223,34 @@ class _Exchange:
     def uploads(self, phase: Phase, clients: tuple[int, ...], cohort: Cohort) -> Iterator[Upload]:
         """Yield the answers that pass the screen; reports are kept apart."""
         answers = self.answers(phase, clients, self.broadcast)
-        for k, answer in self.gate.passed(answers, self.schema(phase)):
+        for k, answer in self.gate.passed(answers, self.schema()):
             self.heard.append(k)
             if phase == "report":
                 self.reports[k], answer = parted(answer)
             yield Upload(k, cohort.weights[k], answer)
 
-    def schema(self, phase: Phase) -> Schema:
+    def refresh(self, weigher: Weigher) -> Phase:
+        """Return what is asked for in a round that refreshes weights.
+
+        Without a report to ask for it is training, as in any round. Algorithms that send more where
+        weights may change are told so.
+        """
+        self.report = weigher.schema(self.plan.task, self.state.server, self.plan.holder)
+        self.tells_asked = (
+            bool(self.report) or self.update(True).keys() != self.update(False).keys()
+        )
+        return "report" if self.report else "train"
+
+    def update(self, tells_asked: bool) -> Schema:
+        """Return what an upload holds beside the client's weights."""
+        plan, server = self.plan, self.state.server
+        sent = {**server, ASKED: 1.0} if tells_asked else server
+        return schema_of(plan.algorithm, plan.task, sent, plan.holder)
+
+    def schema(self) -> Schema:
         """Return what an answer holds beside the client's weights."""
-        task, server, holder = self.plan.task, self.state.server, self.plan.holder
-        weigher = weighing_of(self.plan.algorithm)
-        if phase != "report" or weigher is None:
-            return schema_of(self.plan.algorithm, task, server, holder)
-        update = schema_of(self.plan.algorithm, task, {**server, ASKED: 1.0}, holder)
-        report = weigher.schema(task, server, holder)
-        return {**update, **{REPORT + name: check for name, check in report.items()}}
+        report = {REPORT + name: check for name, check in self.report.items()}
+        return {**self.update(self.tells_asked), **report}
 
     def answers(
         self, phase: Phase, clients: Sequence[int], payload: Callable[[int], Bundle]
@@ -244,7 +259,7 @@ class _Exchange:
 
         def counted(client: int) -> Bundle:
             sent = payload(client)
-            if phase == "report":
+            if self.tells_asked:
                 sent = {**sent, ASKED: float(len(clients))}
             self.bytes_down += n_bytes(sent)
             return sent
@@ -290,14 +305,14 @@ _Gathered = tuple[Uploads | None, Cohort, Weighed | None]
 
 def _gathered(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
     """Return uploads that the server sees, each as it is read."""
-    weighing, weighed = weighing_of(plan.algorithm), None
-    if weighing is not None and weighing.is_due(cohort.round):
-        uploads = list(exchange.uploads("report", cohort.clients, cohort))
+    weigher, weighed = weigher_of(plan.algorithm, plan.holder), None
+    if weigher is not None and weigher.is_due(cohort.round):
+        phase = exchange.refresh(weigher)
+        uploads = list(exchange.uploads(phase, cohort.clients, cohort))
         if len(uploads) >= plan.min_clients:
-            server, reports = exchange.state.server, exchange.reports
-            sizes, holder = exchange.fleet.sizes, plan.holder
-            weighed = decided(weighing, plan.task, server, reports, uploads, cohort, holder, sizes)
-            cohort = _weighed_anew(plan, cohort, sizes, exchange.heard, weighed)
+            server, reports, holder = exchange.state.server, exchange.reports, plan.holder
+            weighed = decided(weigher, plan.task, server, reports, uploads, cohort, holder)
+            cohort = _reweighted(plan, cohort, exchange.heard, weighed)
         answers = iter([u._replace(weight=cohort.weights[u.client]) for u in uploads])
     else:
         answers = exchange.uploads("train", cohort.clients, cohort)
@@ -306,14 +321,12 @@ def _gathered(plan: Plan, exchange: _Exchange, cohort: Cohort) -> _Gathered:
     return found, cohort, weighed
 
 
-def _weighed_anew(
-    plan: Plan, cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], weighed: Weighed
-) -> Cohort:
+def _reweighted(plan: Plan, cohort: Cohort, heard: Sequence[int], weighed: Weighed) -> Cohort:
     """Return the cohort with new weights; under robust rules these stay at n/N."""
     cohort = replace(cohort, classes=weighed.classes)
     if plan.rule != "mean":
         return cohort
-    weights = standing(cohort, sizes, heard, weighed.weights)
+    weights = standing(cohort, cohort.sizes, heard, weighed.weights)
     if np.allclose(weights, cohort.weights, rtol=0, atol=1e-12):
         return cohort
     return replace(cohort, weights=tuple(map(float, weights)), before=cohort.weights)

@@ -1,5 +1,6 @@
 """What a federated run leaves: the state of the server, and one record per round."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -7,7 +8,9 @@ from typing import Any
 import pandas as pd
 
 from firecv.errors import FederatedError
+from firecv.federated.bundles import Bundle, number_of
 from firecv.federated.engine import Round, State
+from firecv.federated.weighing import HOLD
 from firecv.tree import Tree
 
 Scores = Mapping[str, float]
@@ -43,6 +46,8 @@ class Record:
     client_scores
         "accuracy" and "loss" of the server's weights on what a client keeps to be judged on, and
         "personal_accuracy" and "personal_loss" of its own where there are such, by number.
+    hold
+        How strongly the server's own step on V was held; None if there was none.
     """
 
     round: int
@@ -58,6 +63,7 @@ class Record:
     unweighed: str | None = None
     scores: Scores = field(default_factory=dict[str, float])
     client_scores: Mapping[int, Scores] = field(default_factory=dict[int, Scores])
+    hold: float | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the record as JSON has it.
@@ -97,6 +103,7 @@ class Record:
             "statistic": self.statistic,
             "p_value": self.p_value,
             "unweighed": self.unweighed,
+            "hold": self.hold,
             "is_void": self.is_void,
             "failures": reasons,
         }
@@ -185,4 +192,10 @@ def record_of(done: Round, min_clients: int) -> Record:
         None if test is None else float(test.statistic),
         None if test is None else float(test.p_value),
         None if done.weighed is None else done.weighed.failed,
+        hold=None if len(done.clients) < min_clients else _hold(done.state.server),
     )
+
+
+def _hold(server: Bundle) -> float | None:
+    hold = number_of(server, HOLD, math.inf)
+    return hold if math.isfinite(hold) else None

@@ -18,6 +18,7 @@ from firecv.data.fragments import FRAGMENTERS, taken
 from firecv.data.specification import parse
 from firecv.errors import DataError
 from firecv.federated.contract import Client
+from firecv.federated.simulated import Encoded
 from firecv.models import Batch
 from firecv.seeding import derive
 
@@ -34,12 +35,15 @@ class Federation:
         V and T, with labels.
     n_classes
         How many classes there are.
+    table
+        How a table became inputs; None for images.
     """
 
     clients: Mapping[str, Client]
     validation: Batch
     test: Batch
     n_classes: int
+    table: Encoded | None = None
 
 
 def cut(split: Split, fragments: str, seed: int) -> Fragmented:
@@ -100,8 +104,10 @@ def federation(
         raise DataError("there is no validation set; hold a share of the samples out for it")
     if not 0 <= test_rate < 1:
         raise DataError(f"test_rate is a share from 0 to below 1, got {test_rate}")
+    table, first = None, next(iter(data.fragments.values()))
     if not isinstance(data.validation.x, np.ndarray) or data.validation.x.ndim == 2:
-        data, _ = encode(data)
+        data, encoder = encode(data)
+        table = Encoded(encoder, first.classes, tuple(first.tags))
     if bands is not None:
         data = _shifted(data, bands, seed)
     assert data.validation is not None
@@ -111,7 +117,7 @@ def federation(
     }
     halves = folds(data.validation, derive(seed, "halves"), Folds(n=2)).values()
     validation, test = (_batch(data.validation.take(rows)) for rows in halves)
-    return Federation(clients, validation, test, len(data.validation.classes))
+    return Federation(clients, validation, test, len(data.validation.classes), table)
 
 
 def _shifted(data: Fragmented, bands: Kind, seed: int) -> Fragmented:

@@ -22,7 +22,7 @@ bounds, whatever a server asks for, is its `SitePolicy`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -183,8 +183,8 @@ def epsilon(noise: float, n_sent: int, delta: float) -> float:
         As of `Private`.
     n_sent
         Noised entries in all its answers: one for the weights of each, and one for each control
-        variate, Fisher, sketch or shares of classes. FIRE with the rule "information" sends
-        weights, a sketch and shares of classes at a refresh.
+        variate, Fisher, sketch or shares of classes. FIRE with V's labels sends weights alone; with
+        the rule "information" weights, a sketch and shares of classes at a refresh.
     delta
         The probability left aside, far below one over the number of clients.
 
@@ -223,6 +223,11 @@ class _PrivateWeigher:
     @property
     def needs(self) -> Regime:
         return self.own.needs
+
+    def given(self, holder: Validation) -> "_PrivateWeigher | None":
+        given: Callable[[Validation], Weigher | None] | None = getattr(self.own, "given", None)
+        own = self.own if given is None else given(holder)
+        return None if own is None else _PrivateWeigher(own, self.private)
 
     def is_due(self, number: int) -> bool:
         return self.own.is_due(number)

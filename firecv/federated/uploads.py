@@ -1,6 +1,6 @@
 """The answers of a round's clients, and their mean."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Literal, NamedTuple, get_args
 
 import torch
@@ -9,9 +9,10 @@ from torch import Tensor
 from firecv import tree
 from firecv.errors import DataError
 from firecv.federated.bundles import Bundle
+from firecv.federated.krum import central
 from firecv.tree import Tree
 
-Rule = Literal["mean", "median", "trimmed"]
+Rule = Literal["mean", "median", "trimmed", "krum", "multikrum"]
 TRIMMED_RATE = 0.25
 """The share n/N of the clients that the trimmed mean leaves out at either end. It holds against
 clients that lie up to that share (Yin et al., ICML 2018, arXiv 1803.01498): two of ten alike."""
@@ -61,7 +62,8 @@ class Uploads:
     answers
         The answers.
     rule
-        How `mean` combines them: "mean", or "median" or "trimmed" against clients that lie.
+        How `mean` combines them: "mean"; or, against clients that lie, "median" or "trimmed", entry
+        by entry, or "krum" or "multikrum", which choose whole answers.
 
     Attributes
     ----------
@@ -116,7 +118,19 @@ class Uploads:
         >>> mean.trees["weights"], mean.numbers["loss"], mean.share
         ({'a': tensor([2.])}, 2.0, 0.75)
         """
-        return self._streamed() if self.rule == "mean" else self._robust()
+        if self.rule == "mean":
+            return self._streamed()
+        if self.rule in ("krum", "multikrum"):
+            return self._chosen()
+        return self._robust()
+
+    def _chosen(self) -> Average:
+        """Return the answer, or the mean of the answers, that Krum chooses."""
+        answers = list(self._answers)
+        share = sum(each.weight for each in answers)
+        _check_answered(share)
+        places = central([_compared(each.content) for each in answers], self.rule == "multikrum")
+        return Uploads([answers[place] for place in places])._streamed()._replace(share=share)
 
     def _streamed(self) -> Average:
         trees: dict[str, Tree] = {}
@@ -168,6 +182,38 @@ class Uploads:
         low, high = (rate, 1 - rate) if rate < 0.5 else (0.5 - 1e-9, 0.5 + 1e-9)
         kept = upper.clamp(low, high) - (upper - mass).clamp(low, high)
         return (ordered * kept).sum(0).div(kept.sum(0)).to(values.dtype)
+
+
+def reweighted(answers: Sequence[Upload], weights: Sequence[float], rule: Rule) -> Uploads:
+    """Return answers with other weights; under a robust rule these stay as they are.
+
+    Parameters
+    ----------
+    answers
+        The answers.
+    weights
+        One for each; they need not sum to one.
+    rule
+        How to combine them.
+
+    Examples
+    --------
+    >>> answers = [Upload(k, 0.5, {"loss": float(k)}) for k in range(2)]
+    >>> rules = ("mean", "median")
+    >>> [round(reweighted(answers, [3, 1], one).mean().numbers["loss"], 2) for one in rules]
+    [0.25, 0.5]
+    """
+    given = {each.client: weight for each, weight in zip(answers, weights, strict=True)}
+    return Uploads(answers, rule).changed(lambda each: each._replace(weight=given[each.client]))
+
+
+def _compared(content: Bundle) -> Tree:
+    """Return what Krum compares of an answer: its weights, or all arrays if it has none."""
+    weights = content.get("weights")
+    if isinstance(weights, dict):
+        return weights
+    parts = {name: part for name, part in content.items() if isinstance(part, dict)}
+    return {f"{name}/{key}": value for name, part in parts.items() for key, value in part.items()}
 
 
 def _check_answered(share: float) -> None:

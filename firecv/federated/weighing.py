@@ -1,26 +1,20 @@
-"""FIRE's form `weigh` across clients: which of them the server listens to.
+"""FIRE's form `weigh` across clients: how much each of them counts at the server.
 
-At a refresh every client reports a sketch of the Fisher of its data at the weights sent out, and
-for the rule "information" the share of each class among its labels, which tells label skew; the
-server, which holds V and shows it to nobody, tests whether V differs from the pooled clients, and
-chooses their weights by one of three rules, as far as the test lets it. Labels of V are not used.
-The weights enter every mean over clients, so this goes with any algorithm.
-
-Where clients differ in classes, being sure says little about being right: with "information" they
-then train with a loss that leaves out how often each class comes up in their own data
-(`firecv.federated.classes`), and weights move only if the nearest mixture of clients explains V
-and points the same way (`firecv.fire.explained`).
+With V's labels, which stay on the server, clients send what FedAvg's clients send and nothing else,
+and the rule "likelihood" weighs them by the models they trained. Without labels every client
+reports, at a refresh, a sketch of the Fisher of its data at the weights sent out, and for the rule
+"information" the share of each class among its labels; the server tests whether V differs from the
+pooled clients, and a label-free rule decides as far as the test lets it. The weights enter every
+mean over clients, so this goes with any algorithm. `firecv.fire.weigh.decide` decides.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple, Protocol, get_args
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor
 
-from firecv.errors import DataError
 from firecv.federated.bundles import Bundle, number_of, tree_of
 from firecv.federated.contract import Algorithm, Client, Cohort
 from firecv.federated.schema import (
@@ -34,25 +28,13 @@ from firecv.federated.schema import (
     sketch_of,
 )
 from firecv.federated.uploads import Upload
-from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_spread import class_shares, pooled_if_apart
-from firecv.fire.distance import Halved
-from firecv.fire.explained import explained
-from firecv.fire.fragment_weights import RULES, Rule
-from firecv.fire.shares import capped, proportions
-from firecv.fire.summaries import AT_MOST, Matrix, Vector
+from firecv.fire.distance import Halved, halved
+from firecv.fire.shift_test import ShiftTest
+from firecv.fire.summaries import SketchSummary, Vector
 from firecv.fire.validation import Validation
-from firecv.fire.weigh import (
-    ShiftTest,
-    SketchSummary,
-    distance,
-    guarded,
-    halved,
-    information,
-    mixture,
-    shift_test,
-    sketch_rows,
-)
+from firecv.fire.weigh.decide import SKETCH_SEED, Fragments, decide, sketched, tells_classes
+from firecv.fire.weigh.settings import IN_ALL, LEAST, Rule, Weighing, needed
 from firecv.fisher import Diagonal
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Task
@@ -60,20 +42,19 @@ from firecv.regimes import Regime, require
 from firecv.seeding import derive
 from firecv.training import holding
 
-SKETCH_SEED: Final = 0
 ASKED: Final = "asked"
-"""What is sent beside the server's state where reports are asked for: how many clients are."""
-IN_ALL: Final = 1024
-LEAST: Final = 8
-CAP: Final = 2.0
-"""The smallest of 1.5, 2, 3 and 5 that kept most of what weights gain over FedAvg where clients are
-honest: at least 12.0 of 13.7 points in the worlds bands, nuisance and bandsandskew, on seeds that
-no table has (docs/log.md)."""
-Layers = Literal["all", "first", "last"]
+"""What is sent beside the server's state where weights may change: how many clients are sampled."""
+HOLD: Final = "hold"
+"""In the server's state, how strongly its step is held; the server keeps it to itself."""
 
 
 class Weigher(Protocol):
-    """What decides how much each client counts."""
+    """What decides how much each client counts.
+
+    A weigher whose schema is empty needs no report: clients then send what they send anyway. It may
+    have ``given(holder) -> Weigher | None`` if it depends on what the server holds of V; None
+    leaves clients at n/N.
+    """
 
     @property
     def needs(self) -> Regime:
@@ -103,17 +84,33 @@ class Weigher(Protocol):
         cohort: Cohort,
         holder: Validation,
     ) -> "Weighed":
-        """Return the weights of the clients that reported, in the order of their numbers."""
+        """Return the weights of the clients that responded, in the order of their numbers.
+
+        Parameters
+        ----------
+        task
+            The model.
+        server
+            What was sent out.
+        reports
+            What clients said of their data, by number; empty if no report is asked for.
+        uploads
+            What the same clients sent after training.
+        cohort
+            Which clients there are.
+        holder
+            What the server sees of V.
+        """
         ...
 
 
 class Weighed(NamedTuple):
-    """What a refresh found.
+    """What a refresh decided.
 
     Attributes
     ----------
     weights
-        Of the clients heard; they sum to one.
+        Of the clients that responded; they sum to one.
     test
         The shift test of V against those clients; None if there was none.
     classes
@@ -129,82 +126,56 @@ class Weighed(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Weighing:
-    """How clients are weighed.
+class RuleWeigher:
+    """One of FIRE's rules as a weigher of clients.
 
     Attributes
     ----------
-    rule
-        "information", "mixture" or "distance".
-    strength
-        Of the rule; None for its own default.
-    every
-        Rounds from one refresh to the next; the first round has one.
-    guarded
-        Whether "mixture" and "distance" decide only once the shift test has rejected, and whether
-        "information" heeds it, as `firecv.fire.cautious` says, and classes that differ.
-    at_most
-        Samples of a client that are sketched. With "information" the sketches serve the shift test
-        alone, for which those of all clients count together, so that fewer of each are enough:
-        `IN_ALL` over the clients asked, no less than `LEAST` of each.
-    n_numbers
-        Numbers of the sketch per layer.
-    layers
-        Which layers are sketched: all, or the first or the last one alone.
-    cap
-        The largest weight of a client, as a multiple of its share n/N; None leaves weights as the
-        rule finds them.
+    settings
+        The rule and its settings.
     """
 
-    rule: Rule = "information"
-    strength: float | None = None
-    every: int = 1
-    guarded: bool = True
-    at_most: int = 512
-    n_numbers: int = 16
-    layers: Layers = "all"
-    cap: float | None = CAP
+    settings: Weighing = Weighing()
 
-    def __post_init__(self) -> None:
-        """Check the settings."""
-        if self.rule not in RULES:
-            raise DataError(f"there is no rule {self.rule!r}; expected one of {', '.join(RULES)}")
-        if min(self.every, self.at_most, self.n_numbers) < 1:
-            raise DataError(
-                f"every, at_most and n_numbers are whole numbers from 1 on, got {self.every}, "
-                f"{self.at_most} and {self.n_numbers}"
-            )
-        if self.layers not in get_args(Layers):
-            raise DataError(f"layers={self.layers!r} is unknown; expected {get_args(Layers)}")
-        if self.cap is not None and not self.cap >= 1:
-            raise DataError(f"cap is a multiple of n/N from 1 on, or None, got {self.cap}")
+    @property
+    def rule(self) -> Rule:
+        """The rule; where it depends on V, the one that has clients report."""
+        return self.settings.rule or "information"
 
     @property
     def needs(self) -> Regime:
         """What the server must hold of V."""
-        return "unlabelled"
+        return needed(self.settings.rule)
+
+    def given(self, holder: Validation) -> "RuleWeigher | None":
+        """Return the weigher with the rule for what the server holds of V; None for n/N.
+
+        Parameters
+        ----------
+        holder
+            What the server sees of V.
+        """
+        rule = self.settings.rule_for(holder)
+        return None if rule is None else RuleWeigher(replace(self.settings, rule=rule))
 
     def is_due(self, number: int) -> bool:
-        """Return whether the round of this number, from 1, refreshes the weights.
-
-        Examples
-        --------
-        >>> [n for n in range(1, 13) if Weighing(every=5).is_due(n)]
-        [1, 6, 11]
-        """
-        return (number - 1) % self.every == 0
+        """Return whether the round of this number, from 1, refreshes the weights."""
+        return self.settings.is_due(number)
 
     def n_sketched(self, n_asked: int) -> int:
-        """Return how many samples a client sketches where so many are asked.
+        """Return how many samples a client sketches where so many are sampled.
 
         Examples
         --------
-        >>> Weighing().n_sketched(2), Weighing().n_sketched(10), Weighing("mixture").n_sketched(10)
-        (512, 102, 512)
+        >>> [RuleWeigher(Weighing("information")).n_sketched(n) for n in (2, 10)]
+        [512, 102]
+        >>> RuleWeigher(Weighing("mixture")).n_sketched(10)
+        512
         """
+        at_most = self.settings.at_most
         if self.rule != "information":
-            return self.at_most
-        return min(self.at_most, max(LEAST, IN_ALL // n_asked))
+            return at_most
+        return min(at_most, max(LEAST, IN_ALL // n_asked))
 
     def client_report(
         self, task: Task, server: Bundle, client: Client, rng: torch.Generator
@@ -212,34 +183,38 @@ class Weighing:
         """Return what a client says about its data, and no sample.
 
         The summary of a sketch; for "distance" a diagonal Fisher, too, and for "information", if
-        guarded, the share of each class.
+        guarded, the share of each class. Nothing for "likelihood".
         """
+        if self.rule == "likelihood":
+            return {}
         x, draws = client.data[0], _numpy(rng)
-        weights = tree_of(server, "weights")
-        with holding(task, weights), eval_mode(task.model):
-            rows = self._sketched(task, x, draws, self.n_sketched(int(number_of(server, ASKED, 1))))
+        n_sketched = self.n_sketched(int(number_of(server, ASKED, 1)))
+        with holding(task, tree_of(server, "weights")), eval_mode(task.model):
+            rows = sketched(self.settings, task, x, draws, n_sketched)
             report: Bundle = {"sketch": SketchSummary.of_rows(rows, len(x)).to_tree()}
             if self.rule == "distance":
-                part = x[torch.from_numpy(draws.permutation(len(x))[: self.at_most]).to(x.device)]
-                found = halved(task, part, rng=draws)
-                report |= {"fisher": found.fisher.to_tree(), "halves": found.halves}
-            if self.rule == "information" and self.guarded:
+                chosen = draws.permutation(len(x))[: self.settings.at_most]
+                own = halved(task, x[torch.from_numpy(chosen).to(x.device)], rng=draws)
+                report |= {"fisher": own.fisher.to_tree(), "halves": own.halves}
+            if tells_classes(self.settings, self.rule):
                 report |= report_classes(task, client)
         return report
 
     def schema(self, task: Task, server: Bundle, holder: Validation) -> Schema:
         """Return what a report holds: as many numbers as the server's own sketch of V."""
+        if self.rule == "likelihood":
+            return {}
         assert holder.x is not None
         weights = tree_of(server, "weights")
         with holding(task, weights), eval_mode(task.model):
-            rows = self._sketched(task, holder.x[:1], derive(SKETCH_SEED, "schema"))
-        found: dict[str, Check] = {"sketch": sketch_of(rows.shape[1])}
+            rows = sketched(self.settings, task, holder.x[:1], derive(SKETCH_SEED, "schema"))
+        checks: dict[str, Check] = {"sketch": sketch_of(rows.shape[1])}
         if self.rule == "distance":
             fisher = like(task.keep_trainable(weights), least=0.0)
-            found |= {"fisher": fisher, "halves": number(least=0.0, most=1 + ROUNDING)}
-        if self.rule == "information" and self.guarded:
-            found |= {"classes": class_shares_of(n_classes_of(task, server, holder))}
-        return found
+            checks |= {"fisher": fisher, "halves": number(least=0.0, most=1 + ROUNDING)}
+        if tells_classes(self.settings, self.rule):
+            checks |= {"classes": class_shares_of(n_classes_of(task, server, holder))}
+        return checks
 
     def decide(
         self,
@@ -250,86 +225,63 @@ class Weighing:
         cohort: Cohort,
         holder: Validation,
     ) -> Weighed:
-        """Return the weights of the clients that reported, in the order of their numbers.
-
-        Parameters
-        ----------
-        task
-            The model.
-        server
-            What was sent out.
-        reports
-            What clients said of their data, by number.
-        uploads
-            What the same clients sent after training; used by the rule "information" alone.
-        cohort
-            Which clients there are.
-        holder
-            What the server sees of V; its inputs are needed, labels are not used.
-        """
-        require("unlabelled", holder.regime, "weighing clients")
-        assert holder.x is not None
-        x, order = holder.x, sorted(reports)
-        draws = derive(SKETCH_SEED, "validation", cohort.round)
-        summaries = [SketchSummary.from_tree(tree_of(reports[k], "sketch")) for k in order]
-        sizes = [summary.n for summary in summaries]
-        with holding(task, tree_of(server, "weights")), eval_mode(task.model):
-            rows = self._sketched(task, x, draws)
-            test = shift_test(rows, summaries)
-            classes = self._classes([reports[k] for k in order], sizes)
-
-            def decide() -> Vector:
-                options: dict[str, Any] = {}
-                if self.strength is not None:
-                    options["strength"] = self.strength
-                elif classes:
-                    options["strength"] = STRENGTH_APART
-                if self.rule == "mixture":
-                    return mixture(rows, summaries, **options)
-                if self.rule == "distance":
-                    parts = [_halved(reports[k]) for k in order]
-                    return distance(parts, halved(task, x, rng=draws), sizes, **options)
-                trained = [tree_of(upload.content, "weights") for upload in uploads]
-                options["also_from"] = cohort.shares_of(order)
-                if not self.guarded:
-                    return information(task, trained, x, sizes, **options)
-                found = cautious(task, trained, x, sizes, test, **options)
-                return explained(found, rows, summaries) if classes else found
-
-            is_guarded = self.guarded and self.rule != "information"  # which heeds it by itself
-            weights = guarded(test, sizes, decide) if is_guarded else decide()
-        if self.cap is not None:
-            weights = capped(weights, proportions(sizes), self.cap)
-        return Weighed(weights, test, classes)
-
-    def _classes(self, reports: Sequence[Bundle], sizes: Sequence[int]) -> tuple[float, ...] | None:
-        """Return the classes of all clients if these differ; None if that is not looked at."""
-        if self.rule != "information" or not self.guarded or self.strength == 0:
-            return None
-        return told_classes(reports, sizes)
-
-    def _sketched(
-        self, task: Task, x: Tensor, rng: np.random.Generator, at_most: int = AT_MOST
-    ) -> Matrix:
-        """Return the sketches of samples, one row each, of the layers asked for."""
-        rows = sketch_rows(
-            task, x, seed=SKETCH_SEED, rng=rng, at_most=at_most, n_numbers=self.n_numbers
+        """Return the weights of the clients that responded, in the order of their numbers."""
+        require(needed(self.rule), holder.regime, "weighing clients")
+        order = [upload.client for upload in uploads]
+        told = [reports[k] for k in order] if reports else []
+        summaries = [SketchSummary.from_tree(tree_of(report, "sketch")) for report in told]
+        fragments = Fragments(
+            [cohort.sizes[k] for k in order],
+            trained=lambda classes: [tree_of(upload.content, "weights") for upload in uploads],
+            summaries=lambda: summaries,
+            halves=lambda: [_halved(report) for report in told],
+            classes=lambda: [_shares(report) for report in told],
         )
-        if self.layers == "all":
-            return rows
-        return rows[:, : self.n_numbers] if self.layers == "first" else rows[:, -self.n_numbers :]
+        with holding(task, tree_of(server, "weights")), eval_mode(task.model):
+            found = decide(
+                replace(self.settings, rule=self.rule),
+                task,
+                fragments,
+                holder,
+                rng=derive(SKETCH_SEED, "validation", cohort.round),
+                also_from=cohort.shares_of(order),
+            )
+        return Weighed(found.weights, found.test, found.classes)
 
 
 def weighing_of(algorithm: Algorithm) -> Weigher | None:
-    """Return how an algorithm weighs clients; None if it does not."""
-    return getattr(algorithm, "weighing", None)
+    """Return how an algorithm weighs clients, whatever the server holds; None if it does not."""
+    own: Weigher | Weighing | None = getattr(algorithm, "weighing", None)
+    return RuleWeigher(own) if isinstance(own, Weighing) else own
+
+
+def weigher_of(algorithm: Algorithm, holder: Validation) -> Weigher | None:
+    """Return how an algorithm weighs clients, given what the server holds of V; None for n/N.
+
+    Parameters
+    ----------
+    algorithm
+        The algorithm.
+    holder
+        What the server sees of V.
+
+    Examples
+    --------
+    >>> from firecv.federated.algorithms import Fire
+    >>> from firecv.fire.validation import as_validation
+    >>> weigher_of(Fire(), as_validation((torch.zeros(4, 2), torch.zeros(4).long()))).rule
+    'likelihood'
+    """
+    own = weighing_of(algorithm)
+    given: Callable[[Validation], Weigher | None] | None = getattr(own, "given", None)
+    return own if given is None else given(holder)
 
 
 def standing(cohort: Cohort, sizes: Sequence[int], heard: Sequence[int], found: Vector) -> Vector:
-    """Return the weight of every client once some have been weighed anew.
+    """Return the weight of every client after a refresh that weighed some of them.
 
-    Those heard share among themselves what n/N gives them together; all others keep what they had,
-    and all sum to one.
+    Those that responded share what n/N gives them together; all others keep what they had, and all
+    sum to one.
 
     Examples
     --------
@@ -353,8 +305,7 @@ def told_classes(reports: Sequence[Bundle], sizes: Sequence[int]) -> tuple[float
     sizes
         Samples of each.
     """
-    shares = [tree_of(report, "classes")["shares"].double().cpu().numpy() for report in reports]
-    pooled = pooled_if_apart(shares, sizes)
+    pooled = pooled_if_apart([_shares(report) for report in reports], sizes)
     return () if pooled is None else tuple(map(float, pooled))
 
 
@@ -362,6 +313,10 @@ def report_classes(task: Task, client: Client) -> Bundle:
     """Return the part of a client's report that says which share each class has."""
     shares = class_shares(task, *client.data)
     return {"classes": {"shares": torch.from_numpy(shares)}}
+
+
+def _shares(report: Bundle) -> Vector:
+    return tree_of(report, "classes")["shares"].double().cpu().numpy()
 
 
 def _halved(report: Bundle) -> Halved:

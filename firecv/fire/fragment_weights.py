@@ -2,31 +2,25 @@
 
 The fragments' data are all at hand, so what a federation would send is computed here: a sketch of
 each fragment at the model's weights for the shift test, and, for the rule `information`, the model
-as each fragment alone would have trained it on, with a corrected loss where classes differ.
+as each fragment alone would have trained it on, with a corrected loss where classes differ. What
+follows from it is decided by `firecv.fire.weigh.decide`; with V's labels see
+`firecv.fire.weigh.influence`.
 """
 
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from functools import cache
 
 from firecv.errors import FirecvError
-from firecv.fire.cautious import STRENGTH_APART, cautious
 from firecv.fire.class_offset import class_offset
-from firecv.fire.class_spread import class_shares, pooled_if_apart
-from firecv.fire.explained import explained
-from firecv.fire.summaries import Vector
+from firecv.fire.class_spread import class_shares
+from firecv.fire.distance import Halved, halved
+from firecv.fire.shift_test import ShiftTest
+from firecv.fire.summaries import SketchSummary, Vector, summarise
 from firecv.fire.validation import Validation
-from firecv.fire.weigh import (
-    ShiftTest,
-    distance,
-    guarded,
-    halved,
-    mixture,
-    shift_test,
-    sketch_rows,
-    summarise,
-)
+from firecv.fire.weigh.decide import SKETCH_SEED, Fragments, decide
+from firecv.fire.weigh.settings import LABEL_FREE, LabelFree, Weighing
 from firecv.fisher.recorder import eval_mode
 from firecv.models import Batch, Task
 from firecv.regimes import require
@@ -34,9 +28,6 @@ from firecv.seeding import derive, derive_torch
 from firecv.training import Training, train
 from firecv.tree import Tree
 
-Rule = Literal["information", "mixture", "distance"]
-RULES: tuple[Rule, ...] = ("information", "mixture", "distance")
-SKETCH_SEED = 0
 ALONE_EPOCHS = 3
 """Epochs a fragment trains on alone; after one its model hardly differs from the others'."""
 
@@ -62,7 +53,7 @@ def fragment_weights(
     fragments: Mapping[str, Batch],
     validation: Validation,
     *,
-    rule: Rule = "information",
+    rule: LabelFree = "information",
     strength: float | None = None,
     settings: Training | None = None,
     seed: int = 0,
@@ -98,39 +89,46 @@ def fragment_weights(
     {'north': 0.5, 'south': 0.5}
     """
     require("unlabelled", validation.regime, "weighing fragments in one process")
-    if rule not in RULES:
-        raise FirecvError(f"there is no rule {rule!r}; expected one of {', '.join(RULES)}")
-    assert validation.x is not None
-    x, sizes = validation.x, [len(y) for _, y in fragments.values()]
+    if rule not in LABEL_FREE:
+        raise FirecvError(f"there is no rule {rule!r}; expected one of {', '.join(LABEL_FREE)}")
+    known = _known(task, fragments, settings, seed)
+    # Nobody can lie about a fragment that is at hand, so there is no cap.
+    asked = Weighing(rule, strength, cap=None, adjusts_logits=True)
     with eval_mode(task.model):
-        rows = sketch_rows(task, x, seed=SKETCH_SEED, rng=derive(seed, "validation"))
-        summaries = [
+        found = decide(asked, task, known, validation, rng=derive(seed, "validation"))
+    assert found.test is not None
+    weights = dict(zip(fragments, map(float, found.weights), strict=True))
+    return FragmentWeights(weights, found.test)
+
+
+def _known(
+    task: Task, fragments: Mapping[str, Batch], settings: Training | None, seed: int
+) -> Fragments:
+    """Return what the data say of fragments, computed where a rule asks for it."""
+
+    @cache
+    def shares() -> list[Vector]:
+        return [class_shares(task, *part) for part in fragments.values()]
+
+    @cache
+    def summaries() -> list[SketchSummary]:
+        return [
             summarise(task, part, seed=SKETCH_SEED, rng=derive(seed, "sketch", name))
             for name, (part, _) in fragments.items()
         ]
-        test = shift_test(rows, summaries)
 
-        def decide() -> Vector:
-            options: dict[str, Any] = {} if strength is None else {"strength": strength}
-            if rule == "mixture":
-                return mixture(rows, summaries, **options)
-            if rule == "distance":
-                parts = [
-                    halved(task, part, rng=derive(seed, "halves", name))
-                    for name, (part, _) in fragments.items()
-                ]
-                own = halved(task, x, rng=derive(seed, "halves"))
-                return distance(parts, own, sizes, **options)
-            shares = [class_shares(task, *part) for part in fragments.values()]
-            pooled = pooled_if_apart(shares, sizes)
-            trained = _alone(task, fragments, settings, seed, shares, pooled)
-            if strength is None and pooled is not None:
-                options["strength"] = STRENGTH_APART
-            found = cautious(task, trained, x, sizes, test, **options)
-            return explained(found, rows, summaries) if pooled is not None else found
+    def halves() -> list[Halved]:
+        parts = fragments.items()
+        return [halved(task, part, rng=derive(seed, "halves", name)) for name, (part, _) in parts]
 
-        found = decide() if rule == "information" else guarded(test, sizes, decide)
-    return FragmentWeights(dict(zip(fragments, map(float, found), strict=True)), test)
+    sizes = [len(y) for _, y in fragments.values()]
+    return Fragments(
+        sizes,
+        trained=lambda pooled: _alone(task, fragments, settings, seed, shares(), pooled),
+        summaries=summaries,
+        halves=halves,
+        classes=shares,
+    )
 
 
 def _alone(

@@ -1,4 +1,4 @@
-"""A federated run: accuracy round by round, whom the server listens to, and what it costs."""
+"""A federated run beside FedAvg: accuracy and weights round by round, and what it costs."""
 
 from collections.abc import Sequence
 
@@ -23,17 +23,18 @@ def federation_section(part: Fields, ids: Ids) -> Markup:
     records, names = part.rows("records"), part.texts("clients")
     if not records:
         return section("federated", "Federated", paragraph("The run has no record of a round."))
-    sets = _sets(records)
+    sets, baseline = _sets(records), part.inner("baseline")
     weighed = [record for record in records if len(record.numbers("weights")) == len(names) > 0]
     return section(
         "federated",
         "If the data stay where they are",
         paragraph(outcome(part)),
+        *_beside(part),
         *_stopped(part),
         *_unweighed(records),
         tag("h3", {}, "Accuracy round by round"),
-        _accuracy(records, sets) if sets else paragraph("No round was evaluated."),
-        _rounds(spread(records), sets, ids),
+        _accuracy(records, sets, baseline) if sets else paragraph("No round was evaluated."),
+        _rounds(spread(records), sets, baseline, ids),
         tag("h3", {}, "Weights of clients"),
         *(_weights(spread(weighed), names, ids) if weighed else [paragraph("They are not known.")]),
     )
@@ -54,6 +55,30 @@ def outcome(part: Fields) -> str:
         f"{part.text('algorithm')} with {who} reached {said or 'an unknown accuracy'} after "
         f"{plural(last, 'round')}; clients sent {megabytes(up)} and were sent {megabytes(down)}."
     )
+
+
+def _beside(part: Fields) -> list[Markup]:
+    """Return what FedAvg reached on the same clients, and what was changed against it."""
+    found, baseline = list[Markup](), part.inner("baseline")
+    own = part.inner("result").inner("test").number("accuracy")
+    other = baseline.inner("result").inner("test").number("accuracy")
+    if own is not None and other is not None:
+        words = (
+            f"{baseline.text('algorithm')} beside it, with the same local training, reached "
+            f"{percent(other)} on test: {part.text('algorithm')} has {100 * (own - other):+.1f} "
+            f"points."
+        )
+        found.append(paragraph(words))
+    if part.has("changed") and part.text("changed"):
+        found.append(paragraph(part.text("changed")))
+    return found
+
+
+def _other_scores(baseline: Fields) -> dict[int, Fields]:
+    """Return the scores of FedAvg by round; nothing if it was not run."""
+    if not baseline.has("records"):
+        return {}
+    return {record.count("round"): record.inner("scores") for record in baseline.rows("records")}
 
 
 def spread(records: Sequence[Fields]) -> list[Fields]:
@@ -82,12 +107,17 @@ def _sets(records: Sequence[Fields]) -> list[str]:
     return [name.removesuffix(ACCURACY) for name in dict.fromkeys(found) if name.endswith(ACCURACY)]
 
 
-def _accuracy(records: Sequence[Fields], sets: Sequence[str]) -> Markup:
+def _accuracy(records: Sequence[Fields], sets: Sequence[str], baseline: Fields) -> Markup:
+    scores = {record.count("round"): record.inner("scores") for record in records}
+    curves = [(name, name, scores) for name in sets]
+    others = _other_scores(baseline)
+    if others:
+        curves += [(f"{name}, {baseline.text('algorithm')}", name, others) for name in sets]
     points = [
-        {"set": name, "round": record.count("round"), "mean": 100 * value}
-        for name in sets
-        for record in records
-        if (value := record.inner("scores").number(f"{name}{ACCURACY}")) is not None
+        {"set": label, "round": at, "mean": 100 * value}
+        for label, name, by_round in curves
+        for at, found in by_round.items()
+        if (value := found.number(f"{name}{ACCURACY}")) is not None
     ]
     frame = pd.DataFrame(
         [{**point, "low": point["mean"], "high": point["mean"]} for point in points]
@@ -103,8 +133,13 @@ def _accuracy(records: Sequence[Fields], sets: Sequence[str]) -> Markup:
     return figure(chart, words, caption, Extra(has_band=False))
 
 
-def _rounds(records: Sequence[Fields], sets: Sequence[str], ids: Ids) -> Markup:
+def _rounds(records: Sequence[Fields], sets: Sequence[str], baseline: Fields, ids: Ids) -> Markup:
     columns = [Column("Round"), *[Column(f"{name} accuracy".capitalize()) for name in sets]]
+    others = _other_scores(baseline)
+    beside = [name for name in sets if others]
+    columns += [
+        Column(f"{name} accuracy".capitalize(), note=baseline.text("algorithm")) for name in beside
+    ]
     columns += [Column("Up"), Column("Down"), Column("Shift test", note="p")]
     columns += [Column("Heard", note="clients"), Column("Failed", note="clients")]
     body: list[list[Cell]] = []
@@ -115,6 +150,7 @@ def _rounds(records: Sequence[Fields], sets: Sequence[str], ids: Ids) -> Markup:
             [
                 Cell(str(at), at),
                 *[number(scores.number(f"{name}{ACCURACY}"), percent) for name in sets],
+                *[number(_score(others.get(at), name), percent) for name in beside],
                 number(record.number("bytes_up"), megabytes),
                 number(record.number("bytes_down"), megabytes),
                 number(record.number("p_value"), p_value),
@@ -123,6 +159,10 @@ def _rounds(records: Sequence[Fields], sets: Sequence[str], ids: Ids) -> Markup:
             ]
         )
     return table(ids, "Rounds: who was heard, how good the model was, what was sent", columns, body)
+
+
+def _score(scores: Fields | None, name: str) -> float | None:
+    return None if scores is None else scores.number(f"{name}{ACCURACY}")
 
 
 def _weights(records: Sequence[Fields], clients: Sequence[str], ids: Ids) -> list[Markup]:

@@ -13,8 +13,8 @@ VERSION = 1
 COMMANDS = {
     "diagnosis": "firecv diagnose DATA --target COLUMN --fragment COLUMN --validation FILE",
     "comparison": "firecv compare DATA --target COLUMN --fragment COLUMN --validation FILE",
-    "federation": "firecv federated simulate DATA --target COLUMN --column COLUMN "
-    "--validation-data FILE --algorithm fire",
+    "federation": "firecv federated simulate DATA --target COLUMN --fragment COLUMN "
+    "--validation FILE --algorithm fire",
 }
 """Every kind of part and the command that adds it, but for ``--out FOLDER``."""
 

@@ -13,8 +13,8 @@ from firecv.data.arrays import Arrays, Fragmented
 from firecv.data.encode import encode
 from firecv.data.specification import configured
 from firecv.errors import DataError, RegimeError
-from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
-from firecv.estimators.methods import FIRE_FORMS
+from firecv.estimators import METHODS, FIREClassifier, RivalClassifier
+from firecv.estimators.methods import FIRE_FORMS, FIRE_MODELS, network_of
 from firecv.estimators.rival_choice import chosen_rival, listed_name
 from firecv.regimes import Regime, require
 from firecv.rivals import RIVALS
@@ -106,7 +106,7 @@ def estimator_of(name: str, settings: Sequence[str] = ()) -> Estimator:
     Parameters
     ----------
     name
-        A key of `firecv.METHODS`.
+        A key of `firecv.METHODS` that trains a network.
     settings
         As ``"name=value"``: arguments of `FIREClassifier` or `RivalClassifier`, and for rivals
         settings of the method itself as ``"method.name=value"``.
@@ -121,10 +121,15 @@ def estimator_of(name: str, settings: Sequence[str] = ()) -> Estimator:
     Traceback (most recent call last):
     firecv.errors.DataError: the method 'erm' has no setting 'n_epoch'; did you mean 'n_epochs'?
     """
-    registry = {key: _Entry(_settings_of(key)) for key in METHODS}
+    if name in FIRE_MODELS:
+        raise DataError(
+            f"the method {name!r} trains a scikit-learn model, which a model folder cannot hold; "
+            f"train it in Python with firecv.FIREWeighted, or choose 'fire'"
+        )
+    registry = {key: _Entry(_settings_of(key)) for key in (*FIRE_FORMS, *RIVALS)}
     _, found = configured(name, settings, registry, "method")
     values = {field.name: getattr(found, field.name) for field in fields(found)}
-    return make_classifier(name).set_params(**values)
+    return network_of(name).set_params(**values)
 
 
 class _Entry(NamedTuple):

@@ -31,7 +31,7 @@ class Facts:
     Attributes
     ----------
     method
-        Its key in `firecv.METHODS`.
+        Its key in `firecv.METHODS`, or "federated" and the key of the algorithm.
     regime
         What it has seen of the validation set V.
     target
@@ -173,7 +173,7 @@ class Trained:
         """Return method, regime, fragments, shift test and accuracy in sentences."""
         facts, test = self.facts, getattr(self.estimator, "shift_test_", None)
         lines = [
-            f"Method: {METHODS[facts.method].label}, which has seen {WORDS[facts.regime]} (regime "
+            f"Method: {label_of(facts.method)}, which has seen {WORDS[facts.regime]} (regime "
             f"{facts.regime!r}).",
             f"Trained on {sum(facts.sizes.values())} rows of {len(facts.sizes)} fragments, "
             f"{len(self.encoding.columns)} columns, {len(facts.classes)} classes.",
@@ -219,6 +219,17 @@ class Trained:
 
     def _probabilities(self, frame: pd.DataFrame) -> NDArray[np.float64]:
         return self.estimator.predict_proba(self.encoding(frame))
+
+
+def label_of(method: str) -> str:
+    """Return the name of a method in words.
+
+    Examples
+    --------
+    >>> label_of("erm"), label_of("federated fire")
+    ('ERM', 'federated fire')
+    """
+    return METHODS[method].label if method in METHODS else method
 
 
 def load_trained(folder: str | Path) -> Trained:

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 from firecv import cli
 from firecv.federated.checkpoint import LOCK
 from firecv.locks import locked
+from firecv.trained import load_trained
 
 QUICK = ["--fragments", "iid:n=3", "--epochs", "1", "--rounds", "2"]
 
@@ -92,7 +94,9 @@ def test_ones_own_file(run, tmp_path):
     frame = pd.DataFrame(rng.normal(size=(120, 2)), columns=["a", "b"])
     frame["site"], frame["ill"] = np.repeat(["A", "B"], 60), (frame["a"] > 0).astype(int)
     frame.to_csv(tmp_path / "own.csv", index=False)
-    code, out, _ = run("own.csv", "--target", "ill", "--column", "site", "--rounds", "2", "--json")
+    code, out, _ = run(
+        "own.csv", "--target", "ill", "--fragment", "site", "--rounds", "2", "--json"
+    )
     assert code == 0 and json.loads(out)["clients"] == ["A", "B"]
 
 
@@ -105,11 +109,11 @@ def own(tmp_path):
         frame["site"] = np.repeat(["A", "B"], n // 2)
         frame["ill"] = (frame["a"] > 0).astype(int)
         frame.to_csv(tmp_path / name, index=False)
-    return ["own.csv", "--target", "ill", "--column", "site", "--rounds", "2", "--epochs", "1"]
+    return ["own.csv", "--target", "ill", "--fragment", "site", "--rounds", "2", "--epochs", "1"]
 
 
 def test_a_validation_file_and_what_becomes_of_it(run, own):
-    code, out, _ = run(*own, "--validation-data", "val.csv", "--algorithm", "fire")
+    code, out, _ = run(*own, "--validation", "val.csv", "--algorithm", "fire")
     assert code == 0
     assert "V and T are the halves of val.csv, class by class, drawn with seed 0: 20 and 20" in out
     assert "V and T are the halves of 20% of the rows of own.csv" in run(*own)[1]
@@ -124,12 +128,59 @@ def test_windows_of_time_are_clients(run, own, tmp_path):
 
 
 def test_the_result_is_kept_in_a_folder(run, own, tmp_path):
-    words = ["--validation-data", "val.csv", "--algorithm", "fire", "--json", "--out", "study"]
+    words = ["--validation", "val.csv", "--algorithm", "fire", "--json", "--out", "study"]
     code, out, _ = run(*own, *words)
     kept = json.loads((tmp_path / "study" / "federation.json").read_text())
     assert code == 0 and kept == json.loads(out) and kept["kind"] == "federation"
     assert [len(record["weights"]) for record in kept["records"]] == [2, 2, 2]
     assert "FIRE" in (tmp_path / "study" / "report.html").read_text()
+
+
+def test_fedavg_is_run_beside_it_and_what_was_changed_is_said(run, own):
+    words = [*own, "--validation", "val.csv", "--algorithm", "fire"]
+    _, out, _ = run(*words)
+    beside, changed, warning = out.splitlines()[-3:]
+    assert re.fullmatch(
+        r"FedAvg beside it: [0-9.]+ % on test; FIRE has [+-][0-9.]+ points.", beside
+    )
+    assert changed.startswith("Against FedAvg: weights by likelihood")
+    assert "optimistic" in warning
+    _, out, _ = run(*words, "--no-baseline")
+    assert "beside it" not in out
+    assert "Against FedAvg" not in run(*own)[1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "regime"),
+    [("server", "labelled_summary"), ("none", "summary"), ("shared", "labelled")],
+)
+def test_where_labels_are_is_the_regime(run, own, labels, regime):
+    words = ["--algorithm", "fire", "--labels", labels, "--json"]
+    found = json.loads(run(*own, *words)[1])
+    assert found["regime"] == regime and found["baseline"]["algorithm"] == "FedAvg"
+    plain = json.loads(run(*own, "--json")[1])
+    assert plain["regime"] == "none" and plain["baseline"] is None
+    for one, two in zip(found["baseline"]["records"], plain["records"], strict=True):
+        assert one["scores"] == two["scores"]
+
+
+def test_columns_can_be_dropped(run, own):
+    whole, less = (json.loads(run(*own, *words, "--json")[1]) for words in ([], ["--drop", "b"]))
+    assert less["records"][1]["bytes_up"] < whole["records"][1]["bytes_up"]
+
+
+def test_the_model_is_kept_and_predicts(run, own, tmp_path):
+    words = ["--validation", "val.csv", "--algorithm", "fire", "--rounds", "4", "--out", "study"]
+    _, out, err = run(*own, *words, "--json")
+    assert "firecv predict study/model FILE" in err
+    model = load_trained(tmp_path / "study" / "model")
+    frame = pd.read_csv(tmp_path / "val.csv")
+    right = (model.predict(frame) == frame["ill"].astype(str)).mean()
+    result = json.loads(out)["result"]
+    expected = (result["validation"]["accuracy"] + result["test"]["accuracy"]) / 2
+    assert right == pytest.approx(expected)  # V and T are the halves of that file
+    assert model.facts.regime == "labelled_summary" and set(model.fragment_weights) == {"A", "B"}
+    assert "federated fire" in str(model)
 
 
 def test_clients_with_a_shift_of_their_own(run):
@@ -144,13 +195,16 @@ def test_clients_with_a_shift_of_their_own(run):
         (["digits", "--algorithm", "fedavgg"], "did you mean 'fedavg'"),
         (["digits", "--set", "local.rat=1"], "did you mean 'rate'"),
         (["digits", "--fragments", "iid:n=99999"], "99999"),
-        (["digits", "--column", "site"], "site"),
+        (["digits", "--fragment", "site"], "site"),
         (["digits", "--rounds", "0"], "n_rounds"),
         (["digits", "--participation", "2"], "participation"),
         (["wine", "--bands", "rotation", "--fragments", "iid:n=3"], "image"),
         (["no.csv", "--target", "ill"], "no.csv"),
-        (["digits", "--algorithm", "fire", "--validation", "none"], "validation"),
+        (["digits", "--algorithm", "fire", "--validation", "none"], "--labels none"),
         (["digits", "--processes", "0"], "n_processes"),
+        (["own.csv", "--column", "site"], "write --fragment site"),
+        (["own.csv", "--validation-data", "val.csv"], "write --validation val.csv"),
+        (["own.csv", "--validation", "labelled"], "write --labels server"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "message",
 )

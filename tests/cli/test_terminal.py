@@ -97,7 +97,7 @@ def test_training_and_its_fragments_fit(run, width):
 
 @pytest.mark.parametrize("width", WIDTHS)
 def test_a_federation_fits(run, width):
-    words = ["--column", SITE, "--rounds", "2", "--epochs", "1"]
+    words = ["--fragment", SITE, "--rounds", "2", "--epochs", "1"]
     code, out, _ = run("federated", "simulate", *OWN[:3], *words, width=width)
     assert code == 0 and "MB down" in out and "After round 2" in out
 

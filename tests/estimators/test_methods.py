@@ -9,7 +9,7 @@ import pytest
 import torch
 from sklearn.base import clone
 
-from firecv.errors import ModelError, RegimeError
+from firecv.errors import DataError, ModelError, RegimeError
 from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
 from firecv.regimes import sees_at_most
 from firecv.rivals import RIVALS
@@ -17,6 +17,8 @@ from tests.estimators.worlds import digits, global_generators, same_weights, shi
 
 ROOT = Path(__file__).resolve().parents[2]
 FIRE = ["fire", "fire-precondition", "fire-trace", "fire-quadratic", "fire-align", "fire-paper"]
+MODELS = ["fire-linear", "fire-boosting"]
+NETWORKS = [name for name in METHODS if name not in MODELS]
 QUICK = {"hidden": (5,), "n_epochs": 3, "batch_size": 32, "rate": 0.01, "random_state": 2}
 
 pytestmark = pytest.mark.filterwarnings("ignore::firecv.errors.FirecvNotice")
@@ -28,7 +30,7 @@ def given(x_val, y_val, regime):
 
 
 def test_all_methods_are_listed():
-    assert list(METHODS) == [*FIRE, *RIVALS]
+    assert list(METHODS) == [*FIRE, *MODELS, *RIVALS]
     labels = [listed.label for listed in METHODS.values()]
     assert len(set(labels)) == len(labels)
     for name, rival in RIVALS.items():
@@ -36,7 +38,7 @@ def test_all_methods_are_listed():
 
 
 @pytest.mark.parametrize("regime", ["none", "unlabelled", "labelled"])
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_method_sees_what_it_may_and_asks_for_what_it_needs(name, regime):
     x, y, sites, x_val, y_val = shifted()
     model, listed = make_classifier(name, **QUICK), METHODS[name]
@@ -51,7 +53,20 @@ def test_a_method_sees_what_it_may_and_asks_for_what_it_needs(name, regime):
     assert len(model.loss_curve_) == model.n_iter_ >= 3
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", MODELS)
+def test_other_models_are_trained_with_weights_by_influence(name):
+    x, y, sites, x_val, y_val = shifted()
+    one, other = make_classifier(name, random_state=2), make_classifier(name, random_state=2)
+    for each in (one, other):
+        each.fit(x, y, fragments=sites, X_val=x_val, y_val=y_val)
+    assert one.regime_ == METHODS[name].regime == "labelled"
+    assert set(one.weigher_.weights_) == set(sites)
+    assert np.array_equal(one.predict_proba(x_val), other.predict_proba(x_val))
+    with pytest.raises(DataError, match="got X_val without y_val"):
+        make_classifier(name).fit(x, y, fragments=sites, X_val=x_val)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
 def test_same_random_state_same_model(name):
     x, y, sites, x_val, y_val = shifted()
     one = make_classifier(name, **QUICK)
@@ -72,7 +87,7 @@ def test_global_generators_are_left_alone(name):
     assert global_generators() == before
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_images_are_learned_in_single_precision(name):
     x, y, halves, x_val, y_val = digits()
     settings = QUICK | {"image_shape": (1, 8, 8), "n_epochs": 8, "rate": 0.003}
@@ -83,7 +98,7 @@ def test_images_are_learned_in_single_precision(name):
     assert model.score(x, y) > 0.4  # by chance 1/3
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_a_method_comes_back_from_disk(name, tmp_path):
     x, y, sites, x_val, y_val = shifted()
     model = make_classifier(name, **QUICK)
@@ -93,7 +108,7 @@ def test_a_method_comes_back_from_disk(name, tmp_path):
     assert np.array_equal(back.predict_proba(x_val), model.predict_proba(x_val))
 
 
-@pytest.mark.parametrize("name", METHODS)
+@pytest.mark.parametrize("name", NETWORKS)
 def test_initial_weights_are_the_same_for_all(name):
     x, y, sites, x_val, y_val = shifted()
     settings = QUICK | {"rate": 1e-12, "n_epochs": 1}

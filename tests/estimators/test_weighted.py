@@ -14,7 +14,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from firecv.errors import DataError, ModelError
-from firecv.estimators import FIREWeighted, FragmentWeigher
+from firecv.estimators import FIREWeighted, FragmentWeigher, weighted
 from tests.estimators.test_weigher import sites
 
 
@@ -36,7 +36,7 @@ def test_estimator_keeps_the_rules(estimator, check):
 )
 def test_it_is_the_classifier_trained_on_fragments_and_v_with_the_weights(estimator):
     data = sites()
-    model = FIREWeighted(estimator, random_state=0).fit(**data)
+    model = FIREWeighted(estimator, n_folds=0, random_state=0).fit(**data)
     weigher = FragmentWeigher(random_state=0).fit(**data)
     weights = np.append(weigher.sample_weight_, weigher.validation_sample_weight_)
     keyword = (
@@ -136,3 +136,42 @@ def test_half_a_validation_set_is_refused(missing):
     del data[missing]
     with pytest.raises(DataError, match=f"without {missing}"):
         FIREWeighted(LogisticRegression()).fit(**data)
+
+
+class Distrustful(LogisticRegression):
+    """Learns nothing if rows differ in weight."""
+
+    def fit(self, X, y, sample_weight=None):
+        if sample_weight is not None and np.ptp(sample_weight) > 0:
+            y, sample_weight = np.random.default_rng(0).permutation(y), None
+        return super().fit(X, y, sample_weight)
+
+
+def test_weights_that_do_not_serve_the_classifier_are_not_used():
+    data = sites()
+    model = FIREWeighted(Distrustful(), random_state=0).fit(**data)
+    assert not model.weigher_.is_pooled_ and model.is_pooled_
+    assert model.decision_.endswith("pooling is kept.")
+    rows, labels = (np.concatenate([data[k], data[f"{k}_val"]]) for k in ("X", "y"))
+    plain = LogisticRegression().fit(rows, labels)
+    np.testing.assert_allclose(model.predict_proba(rows), plain.predict_proba(rows))
+    trusting = FIREWeighted(Distrustful(), n_folds=0, random_state=0).fit(**data)
+    assert not trusting.is_pooled_
+
+
+def test_weights_that_serve_the_classifier_are_used():
+    model = FIREWeighted(LogisticRegression(), random_state=0).fit(**sites())
+    assert not model.is_pooled_ and model.decision_.endswith("they are kept.")
+
+
+def test_losses_of_classes_never_seen_are_finite():
+    model = LogisticRegression().fit([[0.0], [1.0]], ["b", "c"])
+    losses = weighted._losses(model, [[0.0], [0.0], [0.0]], np.array(["a", "b", "d"]))
+    np.testing.assert_allclose(losses[[0, 2]], -np.log(weighted.LEAST_CHANCE))
+    assert losses[1] == pytest.approx(-np.log(model.predict_proba([[0.0]])[0, 0]))
+
+
+@pytest.mark.parametrize("n_folds", [1, -1, 2.5, "x"])
+def test_folds_that_make_no_sense_are_refused(n_folds):
+    with pytest.raises(ModelError, match="n_folds is"):
+        FIREWeighted(LogisticRegression(), n_folds=n_folds).fit(**sites())

@@ -101,4 +101,4 @@ def test_blank_cells_do_not_compete_and_tables_without_rival_have_no_winners():
 
 
 def test_less_is_better_for_the_scores_that_say_so():
-    assert scores.LOWER_IS_BETTER == LOWER_IS_BETTER
+    assert scores.LOWER_IS_BETTER | {"triggered"} == LOWER_IS_BETTER

@@ -7,14 +7,14 @@ import pytest
 import torch
 
 from firecv.federated import Client, LocalFleet, Plan, rounds
-from firecv.federated.algorithms import MOON, SCAFFOLD, FedAvg, FedProx, Fire
+from firecv.federated.algorithms import MOON, SCAFFOLD, FedAvg, FedProx
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.classes import CLASSES, TOLD, corrected, with_classes
 from firecv.federated.contract import Cohort
 from firecv.federated.controls import ClassesAlone
-from firecv.federated.weighing import Weighing
 from firecv.fire.class_offset import class_offset
 from firecv.fire.validation import Unlabelled, as_validation
+from firecv.fire.weigh.settings import Weighing
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
 from firecv.training import Training, train_from
@@ -110,28 +110,24 @@ def test_the_corrected_round_is_that_of_corrected_tasks():
 
 
 @pytest.mark.parametrize("is_explained", [True, False])
-def test_fire_is_the_wrapped_fedavg_and_the_control_where_nothing_explains_v(is_explained):
+def test_adjusted_logits_are_the_control_where_nothing_explains_v(is_explained):
     some = [*clients(skewed=True)]
     far = torch.tensor([0.0, 0.0, 0.0, 5.0])
     some[2] = Client((some[2].data[0] + far, some[2].data[1]))
     x = some[2].data[0] - (0 if is_explained else 2) * far  # like the last client, or like none
-    fire, wrapped, alone = (
+    wrapped, alone = (
         run(algorithm, some, 4, x)
         for algorithm in (
-            Fire(local=LOCAL),
-            Weighed(FedAvg(LOCAL), Weighing()),
+            Weighed(FedAvg(LOCAL), Weighing("information", adjusts_logits=True)),
             Weighed(FedAvg(LOCAL), ClassesAlone()),
         )
     )
-    for one, two in zip(fire, wrapped, strict=True):
-        assert same(one.state.server["weights"], two.state.server["weights"])
-        assert one.state.weights == two.state.weights
-    weights = [one.state.weights for one in fire]
+    weights = [one.state.weights for one in wrapped]
     if is_explained:
         assert max(each[2] for each in weights) > 1 / 3 + 1e-3
     else:
         assert weights == [one.state.weights for one in alone]
-        assert same(fire[-1].state.server["weights"], alone[-1].state.server["weights"])
+        assert same(wrapped[-1].state.server["weights"], alone[-1].state.server["weights"])
 
 
 def test_the_control_is_in_no_regime_and_fire_is():

@@ -4,18 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from firecv.errors import RegimeError
 from firecv.federated import Client, LocalFleet, Plan, rounds
 from firecv.federated.algorithms import FedAvg
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, MatchedMeans
 from firecv.fire.validation import Unlabelled, as_validation
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
 from firecv.training import Training
 
 LOCAL = Training(3, 16, 0.1, "sgd")
-CONTROLS = [MatchedMeans("inputs"), MatchedMeans("activations"), LabelledLoss(), ClassesAlone()]
+CONTROLS = [MatchedMeans("inputs"), MatchedMeans("activations"), ClassesAlone()]
 
 
 def samples(centre, n, seed, flipped=False):
@@ -42,27 +41,14 @@ def test_means_are_matched_to_the_client_that_is_like_v(of):
     assert found.sum() == pytest.approx(1)
 
 
-def test_labelled_loss_leaves_the_client_with_wrong_labels():
-    clients = [Client(samples(0, 80, k, flipped=k == 1)) for k in range(3)]
-    found = weights_after(LabelledLoss(strength=20.0), clients, samples(0, 60, 9))
-    assert found.argmin() == 1 and found[1] < 0.2
-
-
-def test_labelled_loss_says_that_it_needs_labels():
-    clients = [Client(samples(0, 30, k)) for k in range(2)]
-    with pytest.raises(RegimeError, match="labels"):
-        weights_after(LabelledLoss(), clients, Unlabelled(samples(0, 20, 9)))
-
-
-@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled", "classes"])
+@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "classes"])
 def test_identical_clients_are_left_at_their_shares(control):
     one = samples(0, 60, 0)
     found = weights_after(control, [Client(one), Client(one)], one, n_rounds=1)
-    # The loss pulls apart what shuffling set apart; the means are the same.
     assert found == pytest.approx([0.5, 0.5], abs=0.06)
 
 
-@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "labelled", "classes"])
+@pytest.mark.parametrize("control", CONTROLS, ids=["inputs", "activations", "classes"])
 def test_rounds_of_a_refresh(control):
     assert all(control.is_due(n) for n in (1, 2, 3))
     assert [n for n in range(1, 12) if replace(control, every=5).is_due(n)] == [1, 6, 11]

@@ -46,7 +46,7 @@ def new_task():
     return Task(table_mlp(5, 2, derive_torch(1, "weights")).eval())
 
 
-HOLDER = Validation("unlabelled", clients_of(1)[0].data[0] + 2)
+HOLDER = Validation("labelled", clients_of(1)[0].data[0] + 2, clients_of(1)[0].data[1])
 BASES = {
     "fedavg": fed(FedAvg()),
     "fedprox": fed(FedProx()),

@@ -63,10 +63,35 @@ def test_mistakes_in_settings_are_named(name, settings, words):
 
 
 def test_v_is_seen_as_asked():
-    for validation in ("none", "unlabelled", "labelled"):
-        built = build(Simulation("digits", fragments="iid:n=3", validation=validation))
-        assert built.plan.holder.regime == validation
-        assert all(client.validation.regime == "none" for client in built.clients)
+    for labels, regime in (("none", "unlabelled"), ("server", "labelled"), ("shared", "labelled")):
+        for algorithm in ("fedavg", "fire"):
+            asked = Simulation("digits", fragments="iid:n=3", labels=labels, algorithm=algorithm)
+            built = build(asked)
+            assert built.plan.holder.regime == regime
+            seen = "labelled" if (labels, algorithm) == ("shared", "fire") else "none"
+            assert all(client.validation.regime == seen for client in built.clients)
+
+
+def test_fedavg_beside_it_has_the_same_local_training():
+    settings = ["local.rate=0.05"]
+    asked = Simulation("digits", None, fragments="iid:n=3", algorithm="fedprox", n_rounds=2)
+    found = simulate(replace(asked, settings=settings))
+    plain = simulate(replace(asked, algorithm="fedavg", settings=settings))
+    assert found.baseline.scores == plain.scores and plain.baseline is None
+    assert simulate(replace(asked, settings=settings), baseline=False).baseline is None
+    assert found.gains["test"] == found.scores["test"].accuracy - plain.scores["test"].accuracy
+    assert found.changed == (
+        "Against FedAvg: weights as FedAvg's (n/N); clients train as FedProx says; no server step."
+    )
+
+
+def test_the_baseline_goes_on_from_its_own_checkpoint(tmp_path):
+    asked = Simulation("digits", fragments="iid:n=3", algorithm="fire", n_rounds=3, n_epochs=1)
+    simulate(replace(asked, n_rounds=1), checkpoint=tmp_path / "run")
+    found = simulate(asked, checkpoint=tmp_path / "run")
+    whole = simulate(asked)
+    assert found.scores == whole.scores and found.baseline.scores == whole.baseline.scores
+    assert (tmp_path / "run" / "fedavg" / "records.jsonl").is_file()
 
 
 def test_v_is_given_to_clients_if_it_is_shared():
@@ -87,7 +112,7 @@ def file(tmp_path):
 
 
 def test_a_file_is_cut_by_its_column(file):
-    found = simulate(Simulation(file, target="ill", column="site", n_rounds=4, n_epochs=3))
+    found = simulate(Simulation(file, target="ill", fragment="site", n_rounds=4, n_epochs=3))
     assert found.names == ("north", "south", "west")
     assert found.scores["test"].accuracy > 0.8
 
@@ -110,7 +135,7 @@ def aim(tmp_path):
 
 
 def test_v_and_t_are_the_halves_of_a_validation_file(file, aim):
-    built = build(Simulation(file, target="ill", column="site", validation_data=aim))
+    built = build(Simulation(file, target="ill", fragment="site", validation=aim))
     assert sum(len(client) + len(client.test[1]) for client in built.clients) == 300
     (x_v, y_v), (x_t, y_t) = built.sets["validation"], built.sets["test"]
     assert len(y_v) == len(y_t) == 45 and abs(int(y_v.sum() - y_t.sum())) <= 1
@@ -123,7 +148,7 @@ def test_v_and_t_are_the_halves_of_a_validation_file(file, aim):
 
 def test_halves_are_drawn_by_the_seed(file, aim):
     def v(seed):
-        asked = Simulation(file, target="ill", column="site", validation_data=aim, seed=seed)
+        asked = Simulation(file, target="ill", fragment="site", validation=aim, seed=seed)
         return build(asked).sets["validation"][0].tolist()
 
     assert v(0) == v(0) != v(1)
@@ -141,8 +166,8 @@ def test_what_came_of_it_is_plain_json(file, aim):
     asked = Simulation(
         file,
         target="ill",
-        column="site",
-        validation_data=aim,
+        fragment="site",
+        validation=aim,
         algorithm="fire",
         n_rounds=2,
         n_epochs=1,
@@ -153,21 +178,21 @@ def test_what_came_of_it_is_plain_json(file, aim):
     assert plain["data"]["fragments"] == {"north": 100, "south": 100, "west": 100}
     assert (plain["data"]["n_validation"], plain["data"]["n_test"]) == (45, 45)
     assert "halves of" in plain["data"]["aim"] and "45 and 45 rows" in plain["data"]["aim"]
-    assert plain["settings"]["validation_data"] == aim
+    assert plain["settings"]["validation"] == aim
     for record, kept in zip(plain["records"], found.history.records, strict=True):
         assert len(record["weights"]) == 3 and sum(record["weights"]) == pytest.approx(1)
         assert tuple(record["weights"]) == kept.weights
 
 
 def test_numbers_that_json_has_not_are_null(file):
-    found = simulate(Simulation(file, target="ill", column="site", n_rounds=1, n_epochs=1))
+    found = simulate(Simulation(file, target="ill", fragment="site", n_rounds=1, n_epochs=1))
     bad = Record(1, scores={"test_accuracy": float("nan")}, p_value=float("inf"))
     history = replace(found.history, records=[bad])
     (record,) = found._replace(history=history).plain()["records"]
     assert record["scores"] == {"test_accuracy": None} and record["p_value"] is None
 
 
-@pytest.mark.parametrize("option", ["time", "window", "validation_data"])
+@pytest.mark.parametrize("option", ["time", "window", "validation", "drop", "categorical"])
 def test_what_is_for_files_is_refused_for_a_data_set(option):
     with pytest.raises(DataError, match=f"{option} is for a file with a target"):
         build(Simulation("digits", **{option: "x"}))
@@ -176,7 +201,7 @@ def test_what_is_for_files_is_refused_for_a_data_set(option):
 def test_a_validation_file_needs_labels(file, aim):
     pd.read_csv(aim).drop(columns="ill").to_csv(aim, index=False)
     with pytest.raises(DataError, match="no column 'ill' to be the target"):
-        build(Simulation(file, target="ill", column="site", validation_data=aim))
+        build(Simulation(file, target="ill", fragment="site", validation=aim))
 
 
 def test_a_file_needs_a_target(file):

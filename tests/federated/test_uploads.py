@@ -69,7 +69,10 @@ def test_the_trimmed_mean_leaves_a_share_of_the_weight_out_at_either_end(cohort)
     assert numbers["loss"] == pytest.approx(expected[0], abs=1e-10)
 
 
-@pytest.mark.parametrize(("rule", "bound"), [("mean", 1e5), ("median", 10.0), ("trimmed", 10.0)])
+@pytest.mark.parametrize(
+    ("rule", "bound"),
+    [("mean", 1e5), ("median", 10.0), ("trimmed", 10.0), ("krum", 10.0), ("multikrum", 10.0)],
+)
 def test_one_liar_of_eleven_moves_the_mean_and_not_the_robust_rules(rule, bound):
     rows = [(float(k), 0.0) for k in range(10)] + [(1e7, 0.0)]
     found = Uploads(answers([1] * 11, rows), rule).mean().trees["weights"]["a"][0]
@@ -85,7 +88,7 @@ def test_where_some_are_missing_the_mean_is_over_those_heard(rule):
     assert share == pytest.approx(0.4)
 
 
-@pytest.mark.parametrize("rule", ["mean", "median", "trimmed"])
+@pytest.mark.parametrize("rule", ["mean", "median", "trimmed", "krum", "multikrum"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_answers_stay_as_they_are_and_types_too(rule, dtype):
     sent = [Upload(k, 0.5, {"w": {"a": torch.full((2, 3), float(k), dtype=dtype)}}) for k in (1, 2)]

@@ -1,5 +1,7 @@
 """Which clients the server listens to, and what clients have to say for that."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -10,18 +12,11 @@ from firecv.federated import Client, Cohort
 from firecv.federated.algorithms import FedAvg, Fire
 from firecv.federated.bundles import n_bytes
 from firecv.federated.uploads import Upload
-from firecv.federated.weighing import (
-    ASKED,
-    CAP,
-    IN_ALL,
-    LEAST,
-    Weighing,
-    standing,
-    weighing_of,
-)
+from firecv.federated.weighing import ASKED, RuleWeigher, standing, weighing_of
 from firecv.fire.cautious import STRENGTH_APART
 from firecv.fire.validation import as_validation
 from firecv.fire.weigh import SketchSummary
+from firecv.fire.weigh.settings import CAP, IN_ALL, LEAST, Weighing
 from firecv.models import Task, mlp
 from firecv.seeding import derive_torch
 from firecv.training import Training
@@ -47,7 +42,7 @@ def client(n, seed, shift=0.0):
 def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
     """Return what a refresh finds, clients having the server's own weights, times their scale,
     and their own classes unless others are given."""
-    model = task()
+    model, weighing = task(), RuleWeigher(weighing)
     server = {"weights": model.weights()}
     pairs = zip(sizes or [200] * len(shifts), shifts, strict=True)
     some = [client(n, k, shift) for k, (n, shift) in enumerate(pairs)]
@@ -63,7 +58,7 @@ def decided(weighing, shifts, v, sizes=None, scales=None, classes=None):
         Upload(k, shares[k], {"weights": tree.scale(server["weights"], (scales or [1.0] * 9)[k])})
         for k in reports
     ]
-    cohort = Cohort(1, tuple(reports), shares)
+    cohort = Cohort(1, tuple(reports), shares, sizes=tuple(map(len, some)))
     return weighing.decide(model, server, reports, uploads, cohort, as_validation(v))
 
 
@@ -97,7 +92,7 @@ def test_no_client_weighs_more_than_a_multiple_of_its_share(rule, cap):
 def test_information_acts_by_degrees_though_the_test_does_not_reject():
     scales, shares = [3.0, 1.0, 0.1], np.full(3, 1 / 3)
     found, unguarded = (
-        decided(Weighing(guarded=g), [0, 0, 0], inputs(100, 50), scales=scales)
+        decided(Weighing("information", guarded=g), [0, 0, 0], inputs(100, 50), scales=scales)
         for g in (True, False)
     )
     assert not found.test.rejects and 0 < found.test.p_value < 1
@@ -105,6 +100,7 @@ def test_information_acts_by_degrees_though_the_test_does_not_reject():
     assert 0 < moved < most
 
 
+ADJUSTED = Weighing("information", adjusts_logits=True)
 SKEWED, EVEN = [[1, 0, 0], [0, 1, 0], [0, 0, 1]], [[0.4, 0.3, 0.3]] * 3
 
 
@@ -121,8 +117,8 @@ def test_where_clients_differ_in_classes_weights_move_if_a_mixture_explains_v(
     shifts, v, scales, moves
 ):
     sizes, v = [200, 100, 100], inputs(100, 50, v)
-    skewed = decided(Weighing(), shifts, v, sizes, scales, SKEWED)
-    even = decided(Weighing(strength=STRENGTH_APART), shifts, v, sizes, scales, EVEN)
+    skewed = decided(ADJUSTED, shifts, v, sizes, scales, SKEWED)
+    even = decided(replace(ADJUSTED, strength=STRENGTH_APART), shifts, v, sizes, scales, EVEN)
     assert skewed.classes == (0.5, 0.25, 0.25) and even.classes == ()
     assert skewed.test == even.test and even.weights[2] > 0.26
     assert skewed.weights.tolist() == (even.weights.tolist() if moves else [0.5, 0.25, 0.25])
@@ -130,16 +126,22 @@ def test_where_clients_differ_in_classes_weights_move_if_a_mixture_explains_v(
 
 def test_a_client_that_is_sure_and_unlike_v_is_not_listened_to_where_classes_differ():
     shifts, v, scales = [0, 0, 6], inputs(100, 50, 6.0), [3.0, 1.0, 0.1]
-    skewed = decided(Weighing(), shifts, v, scales=scales, classes=SKEWED)
-    even = decided(Weighing(), shifts, v, scales=scales, classes=EVEN)
+    skewed = decided(ADJUSTED, shifts, v, scales=scales, classes=SKEWED)
+    even = decided(ADJUSTED, shifts, v, scales=scales, classes=EVEN)
     assert even.weights.argmax() == 0
     assert skewed.weights.tolist() == [1 / 3, 1 / 3, 1 / 3]  # the nearest mixture is against it
 
 
 @pytest.mark.parametrize(
     "weighing",
-    [Weighing("mixture"), Weighing("distance"), Weighing(guarded=False), Weighing(strength=0)],
-    ids=["mixture", "distance", "unguarded", "strength 0"],
+    [
+        Weighing("mixture"),
+        Weighing("distance"),
+        Weighing("information", guarded=False),
+        replace(ADJUSTED, strength=0),
+        Weighing("information"),
+    ],
+    ids=["mixture", "distance", "unguarded", "strength 0", "by default"],
 )
 def test_others_do_not_correct_for_classes(weighing):
     found = decided(weighing, [0, 0, 0], inputs(100, 50), classes=SKEWED)
@@ -151,7 +153,7 @@ def test_others_do_not_correct_for_classes(weighing):
 def test_shares_of_classes_are_told_only_where_they_are_needed(rule, guarded):
     model, (x, y) = task(), client(300, 0).data
     some = Client((x, y.clamp_max(1)))  # the model knows a third class
-    report = Weighing(rule, guarded=guarded).client_report(
+    report = RuleWeigher(Weighing(rule, guarded=guarded)).client_report(
         model, {"weights": model.weights()}, some, torch.Generator()
     )
     assert ("classes" in report) == (rule == "information" and guarded)
@@ -171,7 +173,7 @@ def test_unguarded_a_rule_decides_in_any_case(rule):
 @pytest.mark.parametrize("rule", RULES)
 def test_a_report_holds_no_sample_and_is_small(rule):
     model, some = task(), client(300, 0)
-    report = Weighing(rule).client_report(
+    report = RuleWeigher(Weighing(rule)).client_report(
         model, {"weights": model.weights()}, some, torch.Generator()
     )
     summary = SketchSummary.from_tree(report["sketch"])
@@ -186,7 +188,9 @@ def test_a_report_holds_no_sample_and_is_small(rule):
 def test_at_most_so_many_samples_are_sketched():
     model, some = task(), client(300, 0)
     server = {"weights": model.weights()}
-    report = Weighing("mixture", at_most=50).client_report(model, server, some, torch.Generator())
+    report = RuleWeigher(Weighing("mixture", at_most=50)).client_report(
+        model, server, some, torch.Generator()
+    )
     summary = SketchSummary.from_tree(report["sketch"])
     assert (summary.n, summary.used) == (300, 50)
 
@@ -204,7 +208,7 @@ def test_at_most_so_many_samples_are_sketched():
 def test_for_the_test_alone_clients_sketch_fewer_samples_the_more_they_are(rule, n_asked, n_used):
     model, some = task(), client(300, 0)
     server = {"weights": model.weights(), ASKED: float(n_asked)}
-    report = Weighing(rule).client_report(model, server, some, torch.Generator())
+    report = RuleWeigher(Weighing(rule)).client_report(model, server, some, torch.Generator())
     summary = SketchSummary.from_tree(report["sketch"])
     assert (summary.n, summary.used) == (300, n_used)
 
@@ -213,8 +217,8 @@ def test_a_report_is_taken_at_the_weights_sent_out_and_leaves_the_model_alone():
     model, some = task(), client(60, 0)
     own = model.weights()
     sent = {name: value * 2 for name, value in own.items()}
-    one = Weighing().client_report(model, {"weights": own}, some, torch.Generator())
-    two = Weighing().client_report(model, {"weights": sent}, some, torch.Generator())
+    one = RuleWeigher().client_report(model, {"weights": own}, some, torch.Generator())
+    two = RuleWeigher().client_report(model, {"weights": sent}, some, torch.Generator())
     assert not torch.equal(one["sketch"]["mean"], two["sketch"]["mean"])
     assert all(torch.equal(value, own[name]) for name, value in model.weights().items())
 
@@ -230,7 +234,7 @@ def test_labels_of_v_are_not_used():
 
 def test_without_v_there_is_no_weighing():
     with pytest.raises(RegimeError):
-        decided(Weighing(), [0, 0], None)
+        decided(Weighing("information"), [0, 0], None)
 
 
 def test_those_not_heard_keep_their_share():
@@ -254,7 +258,7 @@ def test_refreshes_are_due_from_the_first_round_on(every):
 def test_algorithms_without_weighing_have_none():
     assert weighing_of(FedAvg()) is None and weighing_of(Fire("quadratic")) is None
     assert weighing_of(Fire(strength=0.0)) is None
-    assert weighing_of(Fire(rule="mixture")) == Weighing("mixture")
+    assert weighing_of(Fire(rule="mixture")) == RuleWeigher(Weighing("mixture"))
 
 
 @pytest.mark.parametrize("settings", [{"rule": "best"}, {"every": 0}, {"at_most": 0}], ids=str)

@@ -3,8 +3,9 @@ import torch
 
 from firecv.errors import FirecvError, RegimeError
 from firecv.fire.cautious import STRENGTH_APART, cautious
-from firecv.fire.fragment_weights import RULES, fragment_weights
+from firecv.fire.fragment_weights import fragment_weights
 from firecv.fire.validation import as_validation
+from firecv.fire.weigh.settings import LABEL_FREE
 from firecv.models import Task
 from firecv.models.mlp import mlp
 from firecv.seeding import derive_torch
@@ -29,7 +30,7 @@ def trained():
     return task, fragments
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", LABEL_FREE)
 def test_the_fragment_like_v_counts_more(trained, rule):
     task, fragments = trained
     before = task.weights()
@@ -44,7 +45,7 @@ def test_the_fragment_like_v_counts_more(trained, rule):
     assert not task.model.training
 
 
-@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("rule", LABEL_FREE)
 def test_without_shift_fragments_count_by_size(trained, rule):
     task, _ = trained
     fragments = {"a": blobs(300, 0.0, "a"), "b": blobs(100, 0.0, "b")}
@@ -68,11 +69,11 @@ def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkey
         compared.append((fragment_weights, options))
         return cautious(task, fragment_weights, x, sizes, test, **options)
 
-    monkeypatch.setattr("firecv.fire.fragment_weights.cautious", recorded)
+    monkeypatch.setattr("firecv.fire.weigh.decide.cautious", recorded)
     found = fragment_weights(task, apart, v, settings=SETTINGS)
     assert found.weights == {"class 0": 0.5, "class 1": 0.5}  # this mixture explains V
     fragment_weights(task, alike, v, settings=SETTINGS)
-    monkeypatch.setattr("firecv.fire.fragment_weights.pooled_if_apart", lambda shares, sizes: None)
+    monkeypatch.setattr("firecv.fire.weigh.decide.pooled_if_apart", lambda shares, sizes: None)
     fragment_weights(task, apart, v, settings=SETTINGS)
     fragment_weights(task, alike, v, settings=SETTINGS)
     corrected, as_they_are, uncorrected, again = (models for models, _ in compared)
@@ -83,7 +84,8 @@ def test_fragments_that_differ_in_classes_are_corrected_for_them(trained, monkey
             for models in (corrected, uncorrected)
         )
         assert own < plain  # its own class is no longer preferred as much
-    assert [options for _, options in compared] == [{"strength": STRENGTH_APART}, {}, {}, {}]
+    strengths = [options.get("strength") for _, options in compared]
+    assert strengths == [STRENGTH_APART, None, None, None]
 
 
 def test_labels_of_v_are_not_used(trained):

@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from torch import nn
 
 from firecv.errors import DataError, StructureError
-from firecv.fire.information import information, most_informative, uphill
+from firecv.fire.averages import ascend
+from firecv.fire.information import information, most_informative
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
@@ -50,8 +51,8 @@ def test_two_fragments_against_a_grid(strength: float) -> None:
     grid = np.linspace(1e-4, 1 - 1e-4, 4001)
     values = [slow_value(task, trees, x, sizes, (1 - b, b), strength) for b in grid]
     here = slow_value(task, trees, x, sizes, w, strength)
-    uphill = values[int(np.abs(grid - w[1]).argmin())]
-    assert here >= uphill - 1e-8
+    nearest = values[int(np.abs(grid - w[1]).argmin())]
+    assert here >= nearest - 1e-8
     d = 0.01 * w.min()
     left, right = (slow_value(task, trees, x, sizes, w + [s, -s], strength) for s in (d, -d))
     assert here > max(left, right) - 1e-12  # a maximum, if not the only one
@@ -175,13 +176,13 @@ def two_hills(w: torch.Tensor) -> torch.Tensor:
 
 
 def test_the_higher_of_two_maxima_is_taken_wherever_the_start() -> None:
-    near = uphill(two_hills, [1, 1], strength=2.0)
+    near = ascend(two_hills, [1, 1], strength=2.0)
     assert abs(near[0] - 0.42) < 0.05
     for start in (np.array([0.9, 0.1]), np.array([1.0, 0.0])):
-        assert uphill(two_hills, [1, 1], strength=2.0, also_from=start)[0] > 0.85
+        assert ascend(two_hills, [1, 1], strength=2.0, also_from=start)[0] > 0.85
     # A start that ends lower changes nothing.
-    high = uphill(two_hills, [9, 1], strength=2.0)
-    again = uphill(two_hills, [9, 1], strength=2.0, also_from=np.array([0.3, 0.7]))
+    high = ascend(two_hills, [9, 1], strength=2.0)
+    again = ascend(two_hills, [9, 1], strength=2.0, also_from=np.array([0.3, 0.7]))
     np.testing.assert_array_equal(again, high)
     assert high[0] > 0.85
 

@@ -29,7 +29,7 @@ USES = {
     "diagnose": ["--fragment", "site", "--at-most", "30"],
     "train": ["--fragment", "site", "--method", "erm", "--set", "n_epochs=1", "--set", "hidden=2"],
     "predict": [],
-    "federated": ["--column", "site", "--rounds", "1"],
+    "federated": ["--fragment", "site", "--rounds", "1"],
 }
 
 
@@ -52,7 +52,7 @@ class Commands:
     def federated(self) -> list[str]:
         """Return the words of a federated run on a valid file."""
         file = str(self.place / "own.csv")
-        return ["federated", "simulate", file, "--target", "ill", "--column", "site"]
+        return ["federated", "simulate", file, "--target", "ill", "--fragment", "site"]
 
     def words(self, case: int) -> list[str]:
         """Return the words after `firecv`, having written the file they name."""

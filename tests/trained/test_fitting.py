@@ -8,6 +8,8 @@ from firecv.data.arrays import Arrays, Fragmented
 from firecv.data.encode import encode
 from firecv.errors import DataError, FirecvError, ModelError, RegimeError
 from firecv.estimators import METHODS, FIREClassifier, RivalClassifier
+from firecv.estimators.methods import FIRE_FORMS
+from firecv.rivals import RIVALS
 from firecv.rivals.dann import DANN
 from firecv.trained import estimator_of, train
 from tests.trained.small import QUICK, fragmented, patients, trained
@@ -15,7 +17,7 @@ from tests.trained.small import QUICK, fragmented, patients, trained
 pytestmark = pytest.mark.filterwarnings("ignore::firecv.errors.FirecvNotice")
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*FIRE_FORMS, *RIVALS])
 def test_every_method_trains_and_says_what_it_has_seen(method):
     found = trained(method)
     assert found.facts.method == method
@@ -25,6 +27,11 @@ def test_every_method_trains_and_says_what_it_has_seen(method):
     assert 0 <= found.facts.accuracy <= 1
     assert found.is_optimistic == (least == "labelled")
     assert ("optimistic" in str(found)) == (least == "labelled")
+
+
+def test_models_of_scikit_learn_are_refused():
+    with pytest.raises(DataError, match="'fire-linear' trains a scikit-learn model"):
+        train(fragmented(), method="fire-linear")
 
 
 def test_it_is_the_estimator_on_the_encoded_table():

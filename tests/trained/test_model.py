@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 
 from firecv.errors import DataError, FirecvNotice
-from firecv.estimators import METHODS
+from firecv.estimators.methods import FIRE_FORMS
+from firecv.rivals import RIVALS
 from firecv.trained import load_trained, model
 from tests.trained.small import patients, trained
 
 
 @pytest.mark.filterwarnings("ignore::firecv.errors.FirecvNotice")
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*FIRE_FORMS, *RIVALS])
 def test_a_loaded_model_is_the_saved_one(method, tmp_path, monkeypatch):
     monkeypatch.setattr(pickle, "loads", None)
     monkeypatch.setattr(pickle, "load", None)

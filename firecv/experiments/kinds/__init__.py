@@ -8,6 +8,7 @@ by the kind's `check`.
 
 from firecv.experiments.kinds.attacked import Attacked
 from firecv.experiments.kinds.batchwise import Batchwise
+from firecv.experiments.kinds.cut import Cut
 from firecv.experiments.kinds.diagnostics import Diagnostics
 from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.kinds.folds import Folds
@@ -22,6 +23,7 @@ KINDS: dict[str, type[Setting]] = {
     for kind in (
         Attacked,
         Batchwise,
+        Cut,
         Diagnostics,
         Federation,
         Folds,
@@ -37,6 +39,7 @@ __all__ = [
     "KINDS",
     "Attacked",
     "Batchwise",
+    "Cut",
     "Diagnostics",
     "Federation",
     "Folds",

@@ -11,7 +11,7 @@ from firecv.experiments.spec import Columns
 if TYPE_CHECKING:
     from firecv.federated.engine import Round
 
-Rule = Literal["mean", "median", "trimmed"]
+Rule = Literal["mean", "median", "trimmed", "krum", "multikrum"]
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,30 @@ class Attacked:
         A key of `firecv.experiments.kinds.attacks.ATTACKS`.
     n_liars
         How many clients lie; a seed draws which.
+    liar
+        The one that lies, in place of one that is drawn.
+    absent
+        A client that takes no part.
     """
 
     federation: Federation
     rule: Rule = "mean"
     attack: str = "none"
     n_liars: int = 0
+    liar: int | None = None
+    absent: int | None = None
 
     kind: ClassVar[str] = "attacked"
 
     def __post_init__(self) -> None:
-        """Check that some clients are honest."""
+        """Check that there are such clients and that some are honest."""
+        if self.liar is not None and self.n_liars != 1:
+            raise DataError(f"n_liars is {self.n_liars}; expected 1, as liar names the one")
+        for k in (self.liar, self.absent):
+            if k is not None and not 0 <= k < self.federation.n_clients:
+                raise DataError(f"there is no client {k} of {self.federation.n_clients}")
+        if self.absent is not None and self.n_liars:
+            raise DataError("a client is absent and others lie; expected one or the other")
         if not 0 <= self.n_liars < self.federation.n_clients:
             raise DataError(
                 f"{self.n_liars} of {self.federation.n_clients} clients lie; expected fewer"
@@ -84,6 +97,7 @@ class Attacked:
         from firecv.experiments.kinds import worlds
         from firecv.experiments.kinds.attacks import Liars
         from firecv.experiments.kinds.federated_algorithms import algorithm
+        from firecv.experiments.kinds.poisoned import TRIGGERED, poisoned, with_trigger
         from firecv.federated import LocalFleet, Plan, rounds
         from firecv.federated.evaluation import judged, score
         from firecv.seeding import derive
@@ -95,17 +109,24 @@ class Attacked:
         chosen = algorithm(asked.method, asked.n_rounds, asked.n_epochs, asked.batch_size)
         holder = worlds.held(asked.method.regime, made.validation)
         clients = worlds.clients_of(made, asked.method, holder)
+        if self.absent is not None:
+            clients = clients[: self.absent] + clients[self.absent + 1 :]
         drawn = derive(seed, "liars").permutation(
             asked.n_clients
         )  # those of 1 are among those of 2
-        liars = [int(k) for k in drawn[: self.n_liars]]
+        liars = [int(k) for k in drawn[: self.n_liars]] if self.liar is None else [self.liar]
+        clients = poisoned(clients, liars, self.attack)
         fleet = Liars(LocalFleet(chosen, task, clients, seed), task, liars, self.attack)
         plan = Plan(chosen, task, holder, seed, asked.participation, rule=self.rule)
         done = list(rounds(plan, fleet, asked.n_rounds))
         weights = judged(chosen, done[-1].state.server)
         test = made.validation if asked.protocol == "paper" else made.test
         accuracy = score(task, weights, test).accuracy
-        return {"seed": seed, "accuracy": accuracy, **_totals(done, liars)}
+        found = {"seed": seed, "accuracy": accuracy, **_totals(done, liars)}
+        if self.attack in TRIGGERED:
+            # The share of images with the trigger, of other classes, that are put into its class.
+            found["triggered"] = score(task, weights, with_trigger(test)).accuracy
+        return found
 
 
 def _totals(done: "Sequence[Round]", liars: Sequence[int]) -> dict[str, float]:

@@ -1,4 +1,7 @@
-"""Clients that lie: what each attack makes of an honest answer."""
+"""Clients that lie: what each attack makes of an honest answer.
+
+Clients that lie by what they train on, with an honest answer, are in `poisoned`.
+"""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -9,10 +12,12 @@ from firecv import tree
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.fleet import REPORT, Answer, Failure, LocalFleet, Phase
 from firecv.models import Task, head_name
+from firecv.seeding import derive_torch
 from firecv.tree import Tree
 
 FACTOR: Final = 10.0
-"""By how much an update is scaled, and a sketch moved."""
+"""By how much an update is scaled, noise is longer than an update, and a sketch moved."""
+NOISE_SEED: Final = 0
 
 
 class Honest(NamedTuple):
@@ -26,11 +31,20 @@ class Honest(NamedTuple):
         What it would answer.
     head
         What the names of the last layer's weights begin with.
+    first
+        What it would have answered when it was first asked; None if that is now.
+    share
+        The share of the clients that lie.
+    place
+        Numbers of the round and of the client.
     """
 
     server: Bundle
     answer: Bundle
     head: str
+    first: Bundle | None = None
+    share: float = 1.0
+    place: tuple[int, int] = (1, 0)
 
     @property
     def update(self) -> Tree:
@@ -41,6 +55,21 @@ class Honest(NamedTuple):
         """Return the answer with its update times a number."""
         update = tree.scale(self.update, factor)
         return {**self.answer, "weights": tree.add(tree_of(self.server, "weights"), update)}
+
+    def noisy(self) -> Bundle:
+        """Return the answer with Gaussian noise for an update, ten times as long."""
+        rng, update = derive_torch(NOISE_SEED, "noise", *self.place), self.update
+        noise = {
+            name: torch.randn(value.shape, generator=rng, dtype=value.dtype).to(value.device)
+            for name, value in update.items()
+        }
+        length = FACTOR * float((tree.dot(update, update) / tree.dot(noise, noise)).sqrt())
+        moved = tree.add(tree_of(self.server, "weights"), tree.scale(noise, length))
+        return {**self.answer, "weights": moved}
+
+    def replayed(self) -> Bundle:
+        """Return the answer with the weights of the first one."""
+        return {**self.answer, "weights": (self.first or self.answer)["weights"]}
 
     def permuted(self) -> Bundle:
         """Return the answer with every class's output moved to the next class."""
@@ -59,12 +88,20 @@ class Honest(NamedTuple):
 ATTACKS: Final[Mapping[str, Callable[[Honest], Bundle]]] = {
     "none": lambda honest: honest.answer,
     "sign flip": lambda honest: honest.moved(-1.0),
+    "sign flip x10": lambda honest: honest.moved(-FACTOR),
     "scaled update": lambda honest: honest.moved(FACTOR),
+    "label flip": lambda honest: honest.answer,
+    "noise": lambda honest: honest.noisy(),
+    "model replacement": lambda honest: honest.moved(1 / honest.share),
+    "backdoor": lambda honest: honest.answer,
+    "replay": lambda honest: honest.replayed(),
     "permuted head": lambda honest: honest.permuted(),
     "false sketch": lambda honest: honest.with_report("sketch", _elsewhere),
     "false classes": lambda honest: honest.with_report("classes", _one_class),
 }
-"""By name. Reports alone move no weights: those who lie in them send a permuted head, too."""
+"""By name. Reports alone move no weights: those who lie in them send a permuted head, too. Model
+replacement (Bagdasaryan et al., AISTATS 2020) is a backdoor whose update is scaled such that, were
+all honest updates zero, the mean would be the liars' model."""
 
 
 class Liars:
@@ -91,6 +128,7 @@ class Liars:
         self.fleet, self.liars, self.attack = fleet, frozenset(liars), ATTACKS[attack]
         self.sizes = fleet.sizes
         self._head = f"{head_name(task.model)}.".lstrip(".")
+        self._first: dict[int, Bundle] = {}
 
     def settle(self, heard: Collection[int]) -> None:
         """End a round."""
@@ -108,7 +146,10 @@ class Liars:
 
         for k, answer in self.fleet.ask(phase, number, clients, noted):
             if k in self.liars and not isinstance(answer, Failure):
-                answer = self.attack(Honest(sent[k], answer, self._head))
+                first = self._first.setdefault(k, answer)
+                share = len(self.liars) / len(self.sizes)
+                honest = Honest(sent[k], answer, self._head, first, share, (number, k))
+                answer = self.attack(honest)
             yield k, answer
 
 

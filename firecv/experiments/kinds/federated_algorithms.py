@@ -6,17 +6,19 @@ from firecv.experiments.kinds.federated_methods import CONTROLS, FederatedMethod
 from firecv.federated.algorithms import ALGORITHMS, FedAvg, Fire
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm
-from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, MatchedMeans
 from firecv.federated.schedule import for_run
-from firecv.federated.weighing import Layers, Weigher, Weighing
+from firecv.federated.weighing import Weigher
 from firecv.fire.accumulate import PAPER, Accumulation
 from firecv.fire.forms import Form
-from firecv.fire.fragment_weights import Rule
+from firecv.fire.weigh.settings import Layers, Rule, Weighing
 from firecv.training import Training
 
 Means = Literal["inputs", "activations"]
 PLAIN = ("scaffold", "feddyn")
 """Algorithms whose local training is SGD without momentum."""
+LOSS = 2.0
+"""The strength of "loss", which stood in the tables before "likelihood" had one of its own."""
 
 
 def algorithm(method: FederatedMethod, n_rounds: int, n_epochs: int, batch_size: int) -> Algorithm:
@@ -54,15 +56,18 @@ def _base(method: FederatedMethod, local: Training) -> Algorithm:
     settings: dict[str, Any] = {"local": local}
     if method.strength is not None and method.weigh is None:
         settings["strength"] = method.strength
+    for name in ("when", "n_steps", "server_epochs"):
+        if getattr(method, name) is not None:
+            settings[name] = getattr(method, name)
     return ALGORITHMS[method.name](**settings)
 
 
-def _weigher(method: FederatedMethod) -> Weigher:
+def _weigher(method: FederatedMethod) -> Weigher | Weighing:
     every, options = method.every or 1, cast(dict[str, Any], {})
     if method.strength is not None:
         options["strength"] = method.strength
     if method.weigh == "loss":
-        return LabelledLoss(every=every, **options)
+        return Weighing("likelihood", method.strength or LOSS, every, server_step=False)
     if method.weigh == "classes":
         return ClassesAlone(every)
     if method.weigh in CONTROLS:
@@ -74,5 +79,7 @@ def _weigher(method: FederatedMethod) -> Weigher:
         n_numbers=method.n_numbers or 16,
         layers=cast(Layers, method.layers or "all"),
         cap=method.cap,
+        adjusts_logits=True,
+        server_step=bool(method.server_step),
         **options,
     )

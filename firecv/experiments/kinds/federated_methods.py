@@ -7,9 +7,15 @@ from firecv.regimes import Regime, require
 
 CONTROLS = ("inputs", "activations", "loss", "classes")
 """Ways to weigh clients that FIRE's are held against."""
-NEEDED: dict[str, Regime] = {"loss": "labelled_summary", "classes": "none"}
+NEEDED: dict[str, Regime] = {
+    "likelihood": "labelled_summary",
+    "loss": "labelled_summary",
+    "classes": "none",
+}
 """What ways to weigh clients need of V, if not a summary."""
-COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0}
+LABELLED = ("fedlaw", "finetunedfedavg", "validationclient", "lossweightedfedavg", "fltrust")
+"""Algorithms whose server needs V's labels."""
+COSTS = {"moon": 3.0, "fedcfa": 4.0, "fedas": 2.0, "fedfishr": 3.0, "lfd": 3.0, "fedlaw": 1.3}
 """CPU time in units of FedAvg's, roughly."""
 
 
@@ -27,7 +33,9 @@ class FederatedMethod:
     form
         FIRE's form that acts on training.
     weigh
-        The rule that weighs clients: one of FIRE's or of `CONTROLS`.
+        The rule that weighs clients: one of FIRE's or of `CONTROLS`. With "information" clients
+        that differ in classes train with a loss corrected for it; "loss" is "likelihood" with a
+        strength of 2 and no server step.
     strength
         Of the algorithm's term, if it has one, or of the rule that weighs clients.
     guarded, every, n_numbers, layers
@@ -35,6 +43,12 @@ class FederatedMethod:
     cap
         As for `firecv.federated.weighing.Weighing`: None leaves weights as the rule finds them,
         which is not the default there.
+    when, n_steps
+        Of "finetunedfedavg": when the server takes steps on V, and how many.
+    server_epochs
+        Of "fedlaw" and "fedawa": how long the server learns the weights of a round.
+    server_step
+        Whether the rule "likelihood" is followed by a step of the server; None for no.
     rate, momentum
         Of local training by SGD; SCAFFOLD and FedDyn have no momentum.
     """
@@ -49,6 +63,10 @@ class FederatedMethod:
     n_numbers: int | None = None
     layers: str | None = None
     cap: float | None = None
+    when: str | None = None
+    n_steps: int | None = None
+    server_epochs: int | None = None
+    server_step: bool | None = None
     rate: float = 0.05
     momentum: float = 0.9
 
@@ -56,6 +74,8 @@ class FederatedMethod:
         """Check that it is given what it needs of V; `check` does the rest."""
         if self.is_pooled:
             require("labelled", self.regime, "pooling V")
+        if self.name in LABELLED:
+            require("labelled_summary", self.regime, f"the algorithm {self.name!r}")
         if self.weigh is not None:
             needed = NEEDED.get(self.weigh, "summary")
             require(needed, self.regime, f"weighing clients by {self.weigh!r}")
@@ -81,7 +101,7 @@ class FederatedMethod:
         """Raise `DataError` unless there are such an algorithm and such a rule."""
         # Imported only now: torch takes seconds to load, and showing a table needs none of it.
         from firecv.federated.algorithms import ALGORITHMS
-        from firecv.fire.fragment_weights import RULES
+        from firecv.fire.weigh.settings import RULES
 
         if self.name not in (*ALGORITHMS, "fire-paper", "pooled"):
             raise DataError(

@@ -12,12 +12,13 @@ from firecv.data import Arrays, Split, load
 from firecv.data.arrays import Array
 from firecv.data.pixels import check_images
 from firecv.errors import DataError, FirecvNotice, NumericalError
-from firecv.estimators import METHODS, FIREClassifier, RivalClassifier, make_classifier
+from firecv.estimators import METHODS, FIREClassifier, RivalClassifier
+from firecv.estimators.methods import FIRE_FORMS, network_of
 from firecv.estimators.settings import Carry
 from firecv.experiments.kinds.image_costs import Network
 from firecv.models.scores import SCORES, scores
 from firecv.regimes import WORDS, Regime, sees_at_most
-from firecv.rivals import DAN, DANN, DDC, EIWERM, L2, DeepCORAL, Rival
+from firecv.rivals import DAN, DANN, DDC, EIWERM, L2, RIVALS, DeepCORAL, Rival
 
 Structure = Literal["diagonal", "lowrank"]
 
@@ -86,8 +87,8 @@ def check_method(method: str, regime: Regime, strength: float | None) -> None:
     firecv.errors.DataError: regime is 'labelled', but DANN makes use of the inputs of the \
 validation set at most; say 'unlabelled'
     """
-    if method not in METHODS:
-        raise DataError(f"there is no method {method!r}; expected one of {', '.join(METHODS)}")
+    if method not in (known := (*FIRE_FORMS, *RIVALS)):
+        raise DataError(f"no network is trained by {method!r}; expected one of {', '.join(known)}")
     listed = METHODS[method]
     if regime not in REGIMES or not sees_at_most(listed.regime, regime):
         raise DataError(
@@ -122,7 +123,7 @@ def classifier(
     Parameters
     ----------
     method, strength
-        One of `METHODS`, and its strength if not its default.
+        One of `METHODS` that trains a network, and its strength if not its default.
     network, shape, n_epochs
         The network, the shape of an image and the passes over it.
     seed
@@ -135,8 +136,7 @@ def classifier(
     n_folds
         Of the cross-validation by which EIWERM and L2 choose; None for their own number.
     """
-    model = make_classifier(
-        method,
+    model = network_of(method).set_params(
         hidden=HIDDEN,
         image_shape=shape if network == "cnn" else None,
         n_epochs=n_epochs,

@@ -78,7 +78,7 @@ def scored(setting: Natural, seed: int) -> dict[str, float]:
             model = fitted(setting.model, setting.method, problem, seed)
         chances = model.predict_proba(problem.x_test)
         right = model.classes_[chances.argmax(1)] == problem.y_test
-        scores.append((float(right.mean()), _loss(model.classes_, chances, problem.y_test)))
+        scores.append((float(right.mean()), loss_of(model.classes_, chances, problem.y_test)))
     accuracy, loss = np.array(scores).mean(axis=0)
     each = {f"target {k}": score for k, (score, _) in enumerate(scores, 1)}
     return {"accuracy": float(accuracy), "log_loss": float(loss), **each}
@@ -105,7 +105,9 @@ def fitted(model_name: str, method: str, problem: Problem, seed: int) -> Any:
         case "alone":
             return model.fit(problem.x_val, problem.y_val)
         case _:
-            weighted = FIREWeighted(model, random_state=seed)
+            # The weigher's model is linear itself: there is nothing to try again.
+            n_folds = 0 if model_name == "linear" else 5
+            weighted = FIREWeighted(model, n_folds=n_folds, random_state=seed)
             return weighted.fit(problem.x, problem.y, **problem.seen)
 
 
@@ -117,10 +119,10 @@ def best_share(problem: Problem, seed: int) -> float:
     classes, codes = np.unique(problem.pooled[1], return_inverse=True)
     n, n_val = len(problem.y), len(problem.y_val)
     parts = CrossFit.build(
-        problem.x,
+        problem.x.astype(np.float64),
         codes[:n],
         np.zeros(n, np.intp),
-        problem.x_val,
+        problem.x_val.astype(np.float64),
         codes[n:],
         n_classes=len(classes),
         seed=seed,
@@ -161,7 +163,7 @@ def _model(name: str, seed: int) -> Any:
     return RandomForestClassifier(n_estimators=200, random_state=seed)
 
 
-def _loss(classes: NDArray[Any], chances: Floats, y: NDArray[Any]) -> float:
+def loss_of(classes: NDArray[Any], chances: Floats, y: NDArray[Any]) -> float:
     """Return the log loss; a class that was never seen has the chance of rounding."""
     every = np.union1d(classes, y)
     wide = np.full((len(y), len(every)), 1e-6)

@@ -3,7 +3,8 @@
 Khan, Syed: Fisher Information for Robust Federated Cross-Validation. At refreshes the clients'
 Fishers, taken at the weights sent out, are averaged with that of V into I_G, an exponential average
 over refreshes; clients train with the form's term until the next. The form `weigh`, ours and the
-default, sends sketches instead and chooses the weights of clients (`firecv.federated.weighing`).
+default, is FedAvg with weights of clients chosen with V's help: it is `Weighed(FedAvg(...))`
+(`firecv.federated.algorithms.weighed`), and what it does depends on what the server holds of V.
 
 *Symbols*: lambda is `strength`, mu `mix`, alpha `decay`; F_B is the Fisher of a client's data.
 
@@ -18,20 +19,20 @@ from typing import ClassVar, Literal
 import torch
 
 from firecv.errors import ModelError
+from firecv.federated.algorithms.fedavg import FedAvg
+from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.bundles import Bundle, number_of, tree_of
-from firecv.federated.classes import CLASSES, corrected, with_classes
 from firecv.federated.compression import Compression, packed, unpacked
-from firecv.federated.contract import LOCAL, Client, Cohort
+from firecv.federated.contract import LOCAL, Algorithm, Client, Cohort
 from firecv.federated.fisher_schema import check_can_be_told, fisher_of
 from firecv.federated.schema import Schema
 from firecv.federated.term import Term
 from firecv.federated.uploads import Rule as Combined
 from firecv.federated.uploads import Upload, Uploads
-from firecv.federated.weighing import Weighing
 from firecv.fire import Accumulated, Accumulation
 from firecv.fire.forms import FORMS, Form, default_strength
-from firecv.fire.fragment_weights import Rule
 from firecv.fire.validation import Validation
+from firecv.fire.weigh.settings import Rule, Weighing
 from firecv.fisher import estimate, mix
 from firecv.fisher.base import Fisher
 from firecv.fisher.recorder import eval_mode
@@ -39,7 +40,7 @@ from firecv.fisher.structures import STRUCTURES
 from firecv.models import Task, batches
 from firecv.regimes import Regime, require
 from firecv.seeding import derive_torch
-from firecv.training import Training, holding, train_from
+from firecv.training import Training, holding
 from firecv.tree import Tree
 
 AT_MOST = 512
@@ -61,9 +62,9 @@ class Fire:
     fisher_on
         Whose Fisher I_G is made of: "client", "validation" or both ("mix").
     every
-        Rounds from one refresh to the next; None for every round with `weigh`, whose sketches are
-        small, and for every fifth, as in the paper, with forms that send Fishers. Between refreshes
-        clients estimate no Fisher: this is what `fisher_every` is in one process.
+        Rounds from one refresh to the next; None for every round with `weigh`, and for every
+        fifth, as in the paper, with forms that send Fishers. Between refreshes clients estimate no
+        Fisher: this is what `fisher_every` is in one process.
     structure
         Of the Fishers that are sent.
     accumulation
@@ -71,7 +72,11 @@ class Fire:
     compression
         How they are sent.
     rule
-        How `weigh` weighs clients.
+        How `weigh` weighs clients; None chooses by what the server holds of V, as
+        `firecv.fire.weigh.settings.Weighing` says: with labels "likelihood".
+    server_step
+        Whether `weigh` with "likelihood" is followed by a step of the server on V's own loss, as
+        far as cross-fitting finds that it helps.
     local
         How a client trains.
     """
@@ -85,7 +90,8 @@ class Fire:
     structure: str = "diagonal"
     accumulation: Accumulation = field(default_factory=Accumulation)
     compression: Compression = "none"
-    rule: Rule = "information"
+    rule: Rule | None = None
+    server_step: bool = True
     local: Training = LOCAL
 
     def __post_init__(self) -> None:
@@ -115,7 +121,15 @@ class Fire:
         """How clients are weighed; None for forms that act on training."""
         if self.form != "weigh" or self.strength == 0:
             return None
-        return Weighing(self.rule, self.strength, self._every)
+        return Weighing(self.rule, self.strength, self._every, server_step=self.server_step)
+
+    @property
+    def plain(self) -> Algorithm | None:
+        """What it is where no term acts on training: FedAvg, weighed or not; None elsewhere."""
+        if self.strength != 0 and self.form != "weigh":
+            return None
+        weighing = self.weighing
+        return FedAvg(self.local) if weighing is None else Weighed(FedAvg(self.local), weighing)
 
     def sees(self, holder: Validation) -> Regime:
         """Return what is seen of V, given what the server holds."""
@@ -123,14 +137,17 @@ class Fire:
             return "none"
         if self.validation == "shared":
             return holder.regime
+        if isinstance(self.plain, Weighed):
+            return self.plain.sees(holder)
         if self.form == "trace" or (self._keeps_fisher and self.fisher_on == "client"):
             return "none"
-        uses_labels = self.form != "weigh" and holder.regime == "labelled"
-        return "labelled_summary" if uses_labels else "summary"
+        return "labelled_summary" if holder.regime == "labelled" else "summary"
 
     def init(self, task: Task, holder: Validation) -> Bundle:
         """Return the model's weights; nothing is known of any Fisher yet."""
-        if self.strength != 0 and self.form in ("weigh", "align"):
+        if self.plain is not None:
+            return self.plain.init(task, holder)
+        if self.form == "align":
             require("unlabelled", holder.regime, f"the form {self.form!r} on the server")
         if self._asks_for_fisher:
             check_can_be_told(self.structure, holder)
@@ -139,7 +156,9 @@ class Fire:
 
     def sends(self, server: Bundle, client: int) -> Bundle:
         """Return the weights, and I_G if this client does not have it yet."""
-        names = ("weights", "round", "labelled", CLASSES)
+        if isinstance(self.plain, Weighed):
+            return self.plain.sends(server, client)
+        names = ("weights", "round", "labelled")
         sent: Bundle = {name: server[name] for name in names if name in server}
         if "information" in server:
             received = tree_of(server, "received")["version"]
@@ -157,6 +176,8 @@ class Fire:
         self, task: Task, server: Bundle, memory: Bundle, client: Client, rng: torch.Generator
     ) -> tuple[Bundle, Bundle]:
         """Return the weights after local training and, at refreshes, the client's Fisher."""
+        if self.plain is not None:
+            return self.plain.client_update(task, server, memory, client, rng)
         weights, upload = tree_of(server, "weights"), dict[str, Tree | float]()
         if self._asks_for_fisher and self._is_due(number_of(server, "round") + 1):
             # Draws of its own, so that the samples are shuffled as without FIRE.
@@ -168,27 +189,24 @@ class Fire:
         known = None
         if "information" in memory and self._keeps_fisher:
             known = self._fisher(tree_of(memory, "information"))
-        if self.form == "weigh" or self.strength == 0:
-            own = corrected(task, server, client)
-            trained = train_from(own, weights, client.data, self.local, rng).weights
-        else:
-            is_shared = self.validation == "shared"
-            seen = client.validation if is_shared else Validation("none")
-            if known is not None and self.form == "align":
-                law = "labelled_summary" if number_of(server, "labelled") else "summary"
-                seen = Validation(law, fisher=known)
-            term = Term(self.form, self._strength, known, seen, self.accumulation)
-            trained = term.train_from(task, weights, client.data, self.local, rng)
+        is_shared = self.validation == "shared"
+        seen = client.validation if is_shared else Validation("none")
+        if known is not None and self.form == "align":
+            law = "labelled_summary" if number_of(server, "labelled") else "summary"
+            seen = Validation(law, fisher=known)
+        term = Term(self.form, self._strength, known, seen, self.accumulation)
+        trained = term.train_from(task, weights, client.data, self.local, rng)
         return {"weights": trained, **upload}, memory
 
     def server_update(
         self, task: Task, server: Bundle, uploads: Uploads, cohort: Cohort, holder: Validation
     ) -> Bundle:
         """Return the mean of the weights and, at refreshes, I_G."""
+        if self.plain is not None:
+            return self.plain.server_update(task, server, uploads, cohort, holder)
         if not self._keeps_fisher:
             weights = uploads.mean().trees["weights"]
-            plain: Bundle = {**server, "weights": weights, "round": float(cohort.round)}
-            return with_classes(plain, server, cohort)
+            return {**server, "weights": weights, "round": float(cohort.round)}
         aside: list[Upload] = []
         heard: list[int] = []
 

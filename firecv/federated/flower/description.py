@@ -12,11 +12,11 @@ from firecv.errors import DataError
 from firecv.federated.algorithms import ALGORITHMS
 from firecv.federated.algorithms.weighed import Weighed
 from firecv.federated.contract import Algorithm, SitePolicy
-from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, MatchedMeans
 from firecv.federated.privacy import Private
 from firecv.federated.screening import Screen
-from firecv.federated.weighing import Weighing
 from firecv.fire.accumulate import Accumulation
+from firecv.fire.weigh.settings import Weighing
 from firecv.training import Training
 
 S = TypeVar("S")
@@ -28,7 +28,6 @@ SETTINGS: Final = {
     for kind in (
         Accumulation,
         ClassesAlone,
-        LabelledLoss,
         MatchedMeans,
         Screen,
         SitePolicy,

@@ -107,6 +107,7 @@ class CrossFit:
         sizes: Integers | None = None,
         sample_weight: Floats | None = None,
         n_axes: int | None = None,
+        n_folds: int = N_FOLDS,
         seed: int = 0,
     ) -> Self:
         """Return the parts with V cut into folds; parameters as in `weigh_by_influence`."""
@@ -122,7 +123,7 @@ class CrossFit:
             n_classes,
             penalty=1.0 / (sizes.sum() + len(y_val)),  # that of scikit-learn's LogisticRegression
         )
-        folds = _folds(y_val, derive(seed, "folds"))
+        folds = fold_of_each(y_val, n_folds, derive(seed, "folds"))
         held = (folds[:, None] == np.arange(folds.max() + 1)) / len(folds)
         return cls(probe, mass, starts, sizes.astype(float), held)
 
@@ -269,11 +270,26 @@ def _interval(values: Floats, sizes: Floats) -> tuple[Floats, Floats, Floats]:
     return mean, mean - reach, mean + reach
 
 
-def _folds(y: Integers, rng: np.random.Generator) -> Integers:
-    """Return the fold of each row of V, with as many rows of each class in each as can be."""
+def fold_of_each(y: Integers, n_folds: int, rng: np.random.Generator) -> Integers:
+    """Return the fold of each row of V, with as many rows of each class in each as can be.
+
+    Parameters
+    ----------
+    y
+        Class of each row.
+    n_folds
+        Number of folds; at most one per row.
+    rng
+        Deals rows of a class out.
+
+    Examples
+    --------
+    >>> fold_of_each(np.array([0, 0, 0, 1, 1, 1]), 3, np.random.default_rng(0)).tolist()
+    [2, 1, 0, 1, 0, 2]
+    """
     order = np.lexsort([rng.random(len(y)), y])
     folds = np.empty(len(y), dtype=np.intp)
-    folds[order] = np.arange(len(y)) % min(N_FOLDS, len(y))
+    folds[order] = np.arange(len(y)) % min(n_folds, len(y))
     return folds
 
 

@@ -27,7 +27,7 @@ from typing import Literal
 import numpy as np
 
 from firecv.errors import DataError
-from firecv.fire.weigh.crossfit import ROUGH, CrossFit, Scored
+from firecv.fire.weigh.crossfit import N_FOLDS, ROUGH, CrossFit, Scored
 from firecv.fire.weigh.probe import Fitted, Floats, Integers
 from firecv.fire.weigh.simplex import minimize_on_simplex
 from firecv.seeding import derive
@@ -38,6 +38,10 @@ SHARES = (0.2, 0.5)
 """Shares of V that are tried beside its share of the rows; of 0.2 alone little was lost."""
 PULL = 10.0
 """rho is 10 / n_V at strength 1. With 50 labels 0.1 to 0.3 did alike; with 20, 0.1 overfit."""
+
+NEGLIGIBLE = 1e-3
+"""A fragment whose rows count for less than a thousandth of a row each gets no weight at all: to
+some models rows of next to no weight do harm (boosting, whose leaves they fill)."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +96,7 @@ def weigh_by_influence(
     sample_weight: Floats | None = None,
     strength: float = 1.0,
     n_axes: int | None = None,
+    n_folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Influence:
     """Return the weight of each fragment and of V, and each fragment's influence.
@@ -113,8 +118,10 @@ def weigh_by_influence(
         How far the weights may follow V: rho is 10 / (strength n_V). At 0, pooling is kept.
     n_axes
         Number of principal axes of the columns to learn from; None for all columns up to 200.
+    n_folds
+        Number of folds V is cut into.
     seed
-        Seed of V's folds.
+        Seed of V's folds, and of the rows that the search uses of large fragments.
 
     Examples
     --------
@@ -142,6 +149,7 @@ def weigh_by_influence(
         sizes=sizes,
         sample_weight=sample_weight,
         n_axes=n_axes,
+        n_folds=n_folds,
         seed=seed,
     )
     pooled = parts.prior()
@@ -162,7 +170,7 @@ def weigh_by_influence(
     gain = at_pooled.losses - at_best.losses
     margin = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     is_pooled = strength == 0 or not gain.mean() > margin
-    weights = pooled if is_pooled else best.weights
+    weights = pooled if is_pooled else _without_negligible(best.weights, pooled)
     mean, low, high = parts.influence(pooled, at_pooled)
     return Influence(
         weights[:-1],
@@ -176,6 +184,13 @@ def weigh_by_influence(
         is_pooled,
         best.path,
     )
+
+
+def _without_negligible(weights: Floats, pooled: Floats) -> Floats:
+    """Return weights of which those of fragments that hardly count are zero."""
+    kept = weights >= NEGLIGIBLE * pooled
+    kept[-1] = True
+    return np.where(kept, weights, 0.0) / weights[kept].sum()
 
 
 def _best_share(parts: CrossFit, start: Fitted) -> tuple[Floats, Scored]:

@@ -25,7 +25,15 @@ def test_liars_change_the_mean_and_count_by_n_over_n_under_the_median():
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"), [({"n_liars": 4}, "4 of 4 clients lie"), ({"attack": "x"}, "no attack")]
+    ("changed", "words"),
+    [
+        ({"n_liars": 4}, "4 of 4 clients lie"),
+        ({"attack": "x"}, "no attack"),
+        ({"liar": 1}, "n_liars is 0; expected 1"),
+        ({"liar": 4, "n_liars": 1}, "no client 4 of 4"),
+        ({"absent": -1}, "no client -1 of 4"),
+        ({"absent": 1, "n_liars": 1}, "one or the other"),
+    ],
 )
 def test_what_makes_no_sense_is_refused(changed, words):
     with pytest.raises(DataError, match=words):

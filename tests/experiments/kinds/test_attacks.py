@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from firecv import tree
 from firecv.experiments.kinds.attacks import ATTACKS, Honest, Liars
 from firecv.federated import Client, LocalFleet
 from firecv.federated.algorithms import FedAvg, Fire
@@ -29,6 +30,42 @@ def test_what_each_attack_does_to_weights():
     assert found["scaled update"] == [[6.0, 2.0], [3.0, 14.0]]
     for name in ("permuted head", "false sketch", "false classes"):
         assert found[name] == [[1.5, 2.0], [5.0, 3.0]]
+    assert found["sign flip x10"] == [[-4.0, 2.0], [3.0, -6.0]]
+    for name in ("label flip", "backdoor"):  # these lie by what they train on
+        assert attacked(name) is ANSWER
+
+
+def test_model_replacement_makes_the_mean_that_of_the_liars():
+    honest = Honest(SERVER, ANSWER, "2.", share=0.2)
+    sent = ATTACKS["model replacement"](honest)["weights"]
+    for name, value in sent.items():  # four of five clients send what they were sent
+        mean = 0.2 * value + 0.8 * SERVER["weights"][name]
+        assert torch.allclose(mean, ANSWER["weights"][name])
+
+
+def test_noise_is_ten_times_as_long_as_the_update_and_another_for_each_client_and_round():
+    places = [(1, 0), (1, 1), (2, 0), (1, 0)]
+    found = [ATTACKS["noise"](Honest(SERVER, ANSWER, "2.", place=p))["weights"] for p in places]
+    for weights in found:
+        length = tree.squared_distance(weights, SERVER["weights"]).sqrt()
+        assert float(length) == pytest.approx(10 * 1.25**0.5, rel=1e-5)
+    assert len({float(weights["0.a"][0]) for weights in found}) == 3
+
+
+def test_replay_sends_the_weights_of_the_first_round_and_the_report_of_this_one():
+    first = {**ANSWER, "weights": SERVER["weights"]}
+    found = ATTACKS["replay"](Honest(SERVER, ANSWER, "2.", first))
+    assert found["weights"] is first["weights"]
+    assert found["report/sketch"] is ANSWER["report/sketch"]
+    task, made = Task(network()), clients(4)
+    fleet = Liars(LocalFleet(FedAvg(LOCAL), task, made, 0), task, [2], "replay")
+    sent = [
+        dict(fleet.ask("train", number, range(4), lambda k: {"weights": task.weights()}))
+        for number in (1, 2)
+    ]
+    for k in range(4):
+        pair = [answers[k]["weights"]["2.weight"] for answers in sent]
+        assert torch.equal(*pair) == (k == 2)  # others shuffle differently in the second round
 
 
 def test_reports_that_lie_have_the_right_form():

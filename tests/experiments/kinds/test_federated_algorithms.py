@@ -1,8 +1,15 @@
 from firecv.experiments.kinds.federated_algorithms import algorithm
-from firecv.experiments.kinds.federated_methods import FederatedMethod
-from firecv.federated.algorithms import SCAFFOLD, FedAvg, FedFishr, Fire
+from firecv.experiments.kinds.federated_methods import LABELLED, FederatedMethod
+from firecv.federated.algorithms import (
+    ALGORITHMS,
+    SCAFFOLD,
+    FedAvg,
+    FedFishr,
+    FinetunedFedAvg,
+    Fire,
+)
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.weighing import Weighing
+from firecv.fire.weigh.settings import Weighing
 
 RUN = (7, 3, 64)
 
@@ -43,3 +50,17 @@ def test_fire_as_printed_accumulates_as_printed():
     assert isinstance(ours, Fire) and isinstance(printed, Fire)
     assert ours.accumulation.normalize and not printed.accumulation.normalize
     assert not printed.accumulation.debias
+
+
+def test_settings_of_the_server_reach_their_algorithms():
+    labels = "labelled_summary"
+    made = algorithm(FederatedMethod("finetunedfedavg", labels, when="end", n_steps=60), *RUN)
+    assert isinstance(made, FinetunedFedAvg)
+    assert (made.when, made.n_steps, made.n_rounds) == ("end", 60, 7)
+    for name, regime in (("fedlaw", labels), ("fedawa", "none")):
+        assert algorithm(FederatedMethod(name, regime, server_epochs=3), *RUN).server_epochs == 3  # pyright: ignore
+
+
+def test_those_that_need_labels_are_those_that_see_them():
+    found = {name for name, kind in ALGORITHMS.items() if hasattr(kind, "sees")} - {"fire"}
+    assert found == set(LABELLED)

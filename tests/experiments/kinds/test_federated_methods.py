@@ -23,6 +23,8 @@ def test_what_makes_no_sense_is_refused(words, settings, message):
         (("fedavg", "none"), {"weigh": "information"}),
         (("fedavg", "summary"), {"weigh": "loss"}),
         (("pooled", "summary"), {}),
+        (("fltrust", "summary"), {}),
+        (("fedlaw", "none"), {}),
     ],
 )
 def test_nobody_gets_more_of_v_than_the_regime_says(words, settings):

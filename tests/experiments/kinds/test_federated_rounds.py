@@ -43,7 +43,7 @@ def test_weights_that_diverged_have_no_score():
 def test_scores_are_those_of_a_run(name):
     """Whatever weights an algorithm wants scored, an experiment scores them as a run does."""
     algorithm = Weighed(FedDyn(toy.PLAIN, 0.5)) if name == "feddyn weighed" else make(name)
-    plan = Plan(algorithm, toy.toy_task(), holder(), screen=toy.LENIENT)
+    plan = Plan(algorithm, toy.toy_task(), holder(name), screen=toy.LENIENT)
     clients, test = toy.toy_clients(), toy.toy_clients((40,))[0].data
     *_, done = rounds(plan, LocalFleet(algorithm, plan.task, clients, plan.seed), 2)
     records = run(plan, clients, 2, evaluate_on={"test": test}, progress=False).records

@@ -9,6 +9,7 @@ import pytest
 from firecv.data import Arrays
 from firecv.errors import DataError, FirecvNotice, NumericalError
 from firecv.estimators import METHODS, FIREClassifier
+from firecv.estimators.methods import FIRE_FORMS
 from firecv.experiments.kinds.images import (
     WITH_STRENGTH,
     Labelled,
@@ -20,6 +21,7 @@ from firecv.experiments.kinds.images import (
     shown,
 )
 from firecv.models.scores import SCORES
+from firecv.rivals import RIVALS
 
 ROWS = np.random.default_rng(0).random((40, 64)).astype(np.float32)
 DIGITS = Labelled(ROWS, np.arange(40) % 4)
@@ -46,7 +48,7 @@ def test_float_images_keep_their_values():
     assert np.array_equal(inputs(images), images.reshape(2, 9).astype(np.float32))
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", [*FIRE_FORMS, *RIVALS])
 def test_every_method_is_given_just_what_it_can_use(method):
     listed = METHODS[method]
     for regime in ("none", "unlabelled", "labelled"):
@@ -66,7 +68,7 @@ def test_every_method_is_given_just_what_it_can_use(method):
 @pytest.mark.parametrize(
     ("method", "regime", "strength", "words"),
     [
-        ("ermm", "none", None, "no method 'ermm'"),
+        ("ermm", "none", None, "no network is trained by 'ermm'"),
         ("erm", "none", 1.0, "no strength"),
         ("fire-align", "summary", None, "'summary'"),
     ],

@@ -61,7 +61,7 @@ def test_what_only_a_network_can_train(method):
 def test_a_share_is_that_of_scikit_learns_cross_validation():
     given = problem()
     shares, n_val = sorted((30 / 150, *natural_fits.SHARES)), len(given.y_val)
-    folds = crossfit._folds(given.y_val, derive(0, "folds"))
+    folds = crossfit.fold_of_each(given.y_val, 5, derive(0, "folds"))
     losses = []
     for share in shares:
         total = 0.0
@@ -86,7 +86,7 @@ def test_v_of_one_class_alone_predicts_it():
 
 
 def test_the_loss_of_a_class_never_seen_is_finite():
-    loss = natural_fits._loss(np.array([0, 1]), np.array([[0.5, 0.5]]), np.array([2]))
+    loss = natural_fits.loss_of(np.array([0, 1]), np.array([[0.5, 0.5]]), np.array([2]))
     assert 10 < loss < 20
 
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from torch import nn
 
-from firecv.errors import ModelError
+from firecv.errors import ModelError, RegimeError
 from firecv.federated import ALGORITHMS, Client, Cohort
 from firecv.federated.codec import decode, encode
 from firecv.federated.contract import sizes_to_shares
@@ -24,6 +24,7 @@ EARLY = {
     "fedfishr": {"n_rounds": 2, "warm_up_rate": 0.0, "strength": 1.0},
     "personalizedfedavg": {"n_rounds": 2, "tuned_rate": 0.5},
 }
+NEEDS_LABELS = ("fedlaw", "finetunedfedavg", "validationclient", "lossweightedfedavg", "fltrust")
 NEEDS_PLAIN = ("scaffold", "feddyn")
 NAMES = list(ALGORITHMS)
 
@@ -33,9 +34,20 @@ def make(name):
     return ALGORITHMS[name](local=local, **EARLY.get(name, {}))
 
 
-def holder():
+def holder(name=""):
     x = torch.randn(12, toy.N_FEATURES, generator=derive_torch(0, "V"), dtype=torch.float64)
-    return Validation("unlabelled", x)
+    return seen(name, x)
+
+
+def seen(name, x):
+    """Return what the server of an algorithm sees of V: labels only if it needs them."""
+    if name not in NEEDS_LABELS:
+        return Validation("unlabelled", x)
+    return Validation("labelled", x, torch.arange(len(x)) % toy.N_CLASSES)
+
+
+def held_for(algorithm):
+    return holder({kind: name for name, kind in ALGORITHMS.items()}.get(type(algorithm), ""))
 
 
 def one_round(algorithm, task, server, memories, clients, number, order=None):
@@ -52,7 +64,9 @@ def one_round(algorithm, task, server, memories, clients, number, order=None):
         uploads[k] = Upload(k, shares[k], content)
     cohort = Cohort(number, tuple(sorted(uploads)), shares)
     answers = [uploads[k] for k in sorted(uploads)]
-    return algorithm.server_update(task, server, Uploads(answers), cohort, holder()), answers
+    return algorithm.server_update(
+        task, server, Uploads(answers), cohort, held_for(algorithm)
+    ), answers
 
 
 def is_bundle(bundle):
@@ -84,7 +98,7 @@ def test_labels_tell_algorithms_apart():
 @pytest.mark.parametrize("name", NAMES)
 def test_updates_leave_their_inputs_and_the_global_generators_alone(name):
     algorithm, task, clients = make(name), toy.toy_task(), toy.odd_clients()
-    server, memories = algorithm.init(task, holder()), {}
+    server, memories = algorithm.init(task, holder(name)), {}
     for number in (1, 2, 3):
         before = copy.deepcopy((server, memories, [client.data for client in clients]))
         weights, mode = task.weights(), task.model.training
@@ -109,7 +123,7 @@ def test_updates_leave_their_inputs_and_the_global_generators_alone(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_all_that_is_said_or_remembered_is_a_bundle_of_finite_numbers(name):
     algorithm, task, clients = make(name), toy.toy_task(), toy.odd_clients()
-    server, memories = algorithm.init(task, holder()), {}
+    server, memories = algorithm.init(task, holder(name)), {}
     for number in (1, 2, 3):
         assert is_bundle(server)
         assert toy.same(decode(encode(server)), server)
@@ -122,7 +136,7 @@ def test_all_that_is_said_or_remembered_is_a_bundle_of_finite_numbers(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_run_goes_on_from_saved_bundles_to_the_last_bit(name):
     algorithm, task, clients = make(name), toy.toy_task(), toy.toy_clients()
-    server, memories = algorithm.init(task, holder()), {}
+    server, memories = algorithm.init(task, holder(name)), {}
     for number in (1, 2):
         server, _ = one_round(algorithm, task, server, memories, clients, number)
     saved = decode(encode(server)), {k: decode(encode(m)) for k, m in memories.items()}
@@ -137,7 +151,7 @@ def test_the_order_in_which_clients_are_computed_does_not_matter(name):
     algorithm, task, clients = make(name), toy.toy_task(), toy.toy_clients()
     results = []
     for order in ([0, 1, 2], [2, 0, 1]):
-        server, memories = algorithm.init(task, holder()), {}
+        server, memories = algorithm.init(task, holder(name)), {}
         for number in (1, 2, 3):
             server, _ = one_round(algorithm, task, server, memories, clients, number, order)
         results.append(server)
@@ -148,7 +162,8 @@ def test_the_order_in_which_clients_are_computed_does_not_matter(name):
 def test_the_same_seed_gives_the_same_result_and_another_one_does_not(name):
     clients = toy.toy_clients()
     first, again, other = (
-        toy.weights_after(make(name), clients, 2, seed=seed, holder=holder()) for seed in (1, 1, 2)
+        toy.weights_after(make(name), clients, 2, seed=seed, holder=holder(name))
+        for seed in (1, 1, 2)
     )
     assert toy.same(first, again)
     assert not toy.same(first, other)
@@ -156,14 +171,14 @@ def test_the_same_seed_gives_the_same_result_and_another_one_does_not(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_clients_with_one_sample_or_one_class_and_partial_participation_do_no_harm(name):
-    state, _ = toy.run(make(name), toy.odd_clients(), 4, participation=0.5, holder=holder())
+    state, _ = toy.run(make(name), toy.odd_clients(), 4, participation=0.5, holder=holder(name))
     assert is_bundle(state.server)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_it_begins_with_the_weights_of_the_model_and_sends_weights(name):
     algorithm, task = make(name), toy.toy_task()
-    server = algorithm.init(task, holder())
+    server = algorithm.init(task, holder(name))
     sends = getattr(algorithm, "sends", lambda server, client: server)
     assert toy.same(server["weights"], task.weights())
     assert toy.same(sends(server, 0)["weights"], task.weights())
@@ -179,7 +194,7 @@ def test_it_learns(name):
     algorithm = make(name)
     if name == "fedcfa":  # its losses are eleven times as large, and so are its steps
         algorithm = replace(algorithm, local=replace(toy.LOCAL, rate=0.02))
-    found = toy.weights_after(algorithm, clients, 5, task=task, holder=holder())
+    found = toy.weights_after(algorithm, clients, 5, task=task, holder=holder(name))
     assert task.loss(pooled, found) < 0.8 * task.loss(pooled)
 
 
@@ -188,7 +203,7 @@ def test_personal_weights_are_weights_and_nothing_else_changes(name):
     algorithm, task, clients = make(name), toy.toy_task(), toy.toy_clients()
     if not hasattr(algorithm, "personal"):
         pytest.skip("has no personal weights")
-    state, fleet = toy.run(algorithm, clients, 2, task=task, holder=holder())
+    state, fleet = toy.run(algorithm, clients, 2, task=task, holder=holder(name))
     memory = fleet.memories.get(0, {})
     before = copy.deepcopy([state.server, memory, task.weights()])
     for remembered in (memory, {}):
@@ -207,14 +222,24 @@ def test_what_the_server_sees_of_V_makes_no_difference_where_nothing_is_to_be_se
     if hasattr(algorithm, "sees"):
         pytest.skip("sees something of V")
     without = toy.weights_after(algorithm, clients, 2, holder=Validation("none"))
-    assert toy.same(without, toy.weights_after(algorithm, clients, 2, holder=holder()))
+    assert toy.same(without, toy.weights_after(algorithm, clients, 2, holder=holder(name)))
+
+
+@pytest.mark.parametrize("name", NEEDS_LABELS)
+@pytest.mark.parametrize("regime", ["none", "unlabelled"])
+def test_without_the_labels_that_it_needs_it_does_not_begin(name, regime):
+    algorithm = make(name)
+    assert algorithm.sees(holder(name)) == "labelled_summary"
+    x = None if regime == "none" else holder().x
+    with pytest.raises(RegimeError, match="on the server needs inputs and labels"):
+        algorithm.init(toy.toy_task(), Validation(regime, x))
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_single_precision_stays_single(name):
-    clients, x = toy.toy_clients(dtype=torch.float32), holder().x.float()
+    clients, x = toy.toy_clients(dtype=torch.float32), holder(name).x.float()
     found = toy.weights_after(
-        make(name), clients, 2, task=toy.toy_task(torch.float32), holder=Validation("unlabelled", x)
+        make(name), clients, 2, task=toy.toy_task(torch.float32), holder=seen(name, x)
     )
     assert {value.dtype for value in found.values()} == {torch.float32}
 
@@ -223,7 +248,7 @@ def test_single_precision_stays_single(name):
 def test_batch_norms_are_no_obstacle(name):
     algorithm = replace(make(name), local=replace(make(name).local, batch_size=None))
     clients = toy.toy_clients((8, 6, 10))
-    state, _ = toy.run(algorithm, clients, 3, task=toy.batch_norm_task(), holder=holder())
+    state, _ = toy.run(algorithm, clients, 3, task=toy.batch_norm_task(), holder=holder(name))
     assert is_bundle(state.server)
     initial = toy.batch_norm_task().weights()
     assert not torch.equal(state.server["weights"]["1.running_mean"], initial["1.running_mean"])
@@ -239,7 +264,7 @@ def test_convolutions_are_no_obstacle(name):
 
     clients = [Client((draw(n), torch.arange(n) % 3)) for n in (4, 5)]
     algorithm = replace(make(name), local=replace(make(name).local, n_epochs=1, rate=0.01))
-    state, _ = toy.run(algorithm, clients, 2, task=task, holder=Validation("unlabelled", draw(6)))
+    state, _ = toy.run(algorithm, clients, 2, task=task, holder=seen(name, draw(6)))
     assert is_bundle(state.server)
 
 
@@ -249,7 +274,7 @@ def test_a_model_of_one_layer_is_trained_or_refused_by_name(name):
         task = Task(nn.Linear(toy.N_FEATURES, toy.N_CLASSES).double())
     if name == "fedcfa":
         with pytest.raises(ModelError, match="encoder and a decoder"):
-            make(name).init(task, holder())
+            make(name).init(task, holder(name))
     else:
-        state, _ = toy.run(make(name), toy.toy_clients(), 3, task=task, holder=holder())
+        state, _ = toy.run(make(name), toy.toy_clients(), 3, task=task, holder=holder(name))
         assert is_bundle(state.server)

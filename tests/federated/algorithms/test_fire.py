@@ -157,7 +157,11 @@ def test_a_strong_pull_keeps_clients_at_the_weights_sent():
 @pytest.mark.parametrize(
     ("fire", "holder", "expected"),
     [
-        (Fire(), V, "summary"),
+        (Fire(), V, "labelled_summary"),
+        (Fire(), Unlabelled(V), "summary"),
+        (Fire(), None, "none"),
+        (Fire(rule="information"), V, "summary"),
+        (Fire(rule="likelihood"), V, "labelled_summary"),
         (Fire(strength=0), V, "none"),
         (Fire("quadratic"), V, "labelled_summary"),
         (Fire("quadratic"), Unlabelled(V), "summary"),
@@ -215,10 +219,13 @@ def test_wrong_settings_are_refused(settings, words):
         Fire(**settings)
 
 
-@pytest.mark.parametrize("form", ["weigh", "align"])
-def test_forms_that_need_v_say_so(form):
+def test_forms_that_need_v_say_so():
     with pytest.raises(RegimeError, match="the inputs of the validation set"):
-        run(Fire(form, local=LOCAL), holder=None)
+        run(Fire("align", local=LOCAL), holder=None)
+    with pytest.raises(RegimeError, match="the inputs of the validation set"):
+        run(Fire(rule="mixture", local=LOCAL), holder=None)
+    with pytest.raises(RegimeError, match="labels"):
+        run(Fire(rule="likelihood", local=LOCAL), holder=Unlabelled(V))
 
 
 @pytest.mark.parametrize("compression", ["8bit", "topk", "lowrank"])

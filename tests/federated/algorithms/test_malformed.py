@@ -6,11 +6,11 @@ import torch
 from firecv.federated import ALGORITHMS, LocalFleet, Plan, rounds
 from firecv.federated.algorithms import FedAvg, Fire
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.federated.controls import ClassesAlone, LabelledLoss, MatchedMeans
+from firecv.federated.controls import ClassesAlone, MatchedMeans
 from firecv.federated.fleet import Failure
 from firecv.federated.privacy import Private
-from firecv.federated.weighing import Weighing
 from firecv.fire.validation import Validation
+from firecv.fire.weigh.settings import Weighing
 from firecv.fisher.structures import STRUCTURES
 from firecv.seeding import derive_torch
 from tests.federated.algorithms import toy
@@ -37,8 +37,8 @@ def listed():
     }
     found["fire 8bit"] = Fire("precondition", compression="8bit", every=2, local=toy.LOCAL)
     weighers = (
-        Weighing("mixture"), Weighing("distance"), Weighing(guarded=False), MatchedMeans(),
-        LabelledLoss(), ClassesAlone(),
+        Weighing("mixture"), Weighing("distance"), Weighing("information", guarded=False),
+        Weighing("information"), Weighing("likelihood"), MatchedMeans(), ClassesAlone(),
     )  # fmt: skip
     found |= {f"weighed {k}": Weighed(FedAvg(toy.LOCAL), one) for k, one in enumerate(weighers)}
     found["private"] = Private(Fire(local=toy.LOCAL), 10.0, 0.0, clip_sketch=1e6)

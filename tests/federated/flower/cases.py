@@ -20,9 +20,16 @@ def small(algorithm):
 CASES = {name: small(make()) for name, make in ({"fire": Fire} | ALGORITHMS).items()}
 CASES |= {
     "fedfishr": replace(CASES["fedfishr"], strength=10.0),
+    "fire labelled": CASES["fire"],
+    "scaffold labelled": Weighed(small(SCAFFOLD())),
     "fire quadratic": replace(CASES["fire"], form="quadratic", every=2, strength=1.0),
     "scaffold weighed": Weighed(small(SCAFFOLD())),
     # Without noise, which is another in every run.
     "fire private": Private(CASES["fire"], 0.1, 0.0, clip_sketch=1.0),
 }
-SETTINGS = {"fedbn": {"norms": True}}
+SETTINGS = {
+    "fedbn": {"norms": True},
+    "fire": {"labelled": False},
+    "scaffold weighed": {"labelled": False},
+    "fire private": {"labelled": False},
+}

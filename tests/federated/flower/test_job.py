@@ -63,6 +63,6 @@ def test_configurations_that_are_no_job_are_refused(change, words):
 
 def test_the_plan_has_what_the_job_says():
     plan = plan_of(FULL, toy)
-    assert plan.algorithm == FULL.algorithm and plan.holder.regime == "unlabelled"
+    assert plan.algorithm == FULL.algorithm and plan.holder.regime == "labelled"
     for name in ("seed", "participation", "min_clients", "rule", "screen"):
         assert getattr(plan, name) == getattr(FULL, name)

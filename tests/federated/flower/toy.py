@@ -33,7 +33,13 @@ def load_client(partition, n_partitions, settings):
 
 
 def load_validation(settings):
-    return Validation("unlabelled", points(60, 99)[0])
+    """Return V with its labels, which some algorithms need, unless they are not wanted."""
+    x, y = points(60, 99)
+    return (
+        Validation("labelled", x, y)
+        if settings.get("labelled", True)
+        else Validation("unlabelled", x)
+    )
 
 
 def points(n, which):

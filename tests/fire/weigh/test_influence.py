@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firecv.errors import DataError
-from firecv.fire.weigh import crossfit
+from firecv.fire.weigh import crossfit, influence
 from firecv.fire.weigh.crossfit import CrossFit, Precision, draw_rows
 from firecv.fire.weigh.influence import Influence, weigh_by_influence
 
@@ -115,6 +115,7 @@ def test_a_fragment_with_shuffled_labels_goes_to_zero() -> None:
     y[fragments == 1] = 1 - y[fragments == 1]
     result = weigh((x, y, fragments, x_val, y_val))
     assert result.weights[1] < 0.01
+    assert result.weights.sum() + result.validation_weight == pytest.approx(1.0)
     assert result.verdicts()[1] == "hurts"
 
 
@@ -228,7 +229,7 @@ def test_many_columns_are_replaced_by_their_principal_axes() -> None:
 
 def test_folds_hold_every_row_once_and_classes_evenly() -> None:
     y = np.repeat([0, 1], [20, 10])
-    folds = crossfit._folds(y, np.random.default_rng(0))
+    folds = crossfit.fold_of_each(y, 5, np.random.default_rng(0))
     assert np.bincount(folds).tolist() == [6] * 5
     assert [int((y[folds == f] == 1).sum()) for f in range(5)] == [2] * 5
 
@@ -260,3 +261,11 @@ def test_weights_are_always_a_point_of_the_simplex(
     assert result.weights.sum() + result.validation_weight == pytest.approx(1.0)
     for values in (result.influence, result.low, result.high):
         assert np.isfinite(values).all()
+
+
+def test_fragments_that_hardly_count_get_no_weight_and_v_always_has_one() -> None:
+    pooled = np.array([0.5, 0.3, 0.1, 0.1])
+    weights = influence._without_negligible(np.array([0.6, 2e-4, 0.3998, 1e-6]), pooled)
+    assert weights[1] == 0 and weights[3] > 0
+    assert weights.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(weights[2] / weights[0], 0.3998 / 0.6)

@@ -1,0 +1,186 @@
+"""Averages of fragments' models, and the weights of fragments that make such an average best.
+
+The averaged model sum_i w_i theta_i is differentiated in w without stacking the theta_i: a pass
+holds one average and one gradient beside the models themselves, however many these are. Weights
+are found by mirror ascent on the simplex (Beck and Teboulle, Operations Research Letters 2003).
+
+*Symbols*: strength = 1 / rho.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, cast
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.autograd.function import FunctionCtx
+
+from firecv import tree
+from firecv.fire.shares import check_strength, proportions
+from firecv.fire.summaries import Vector
+from firecv.models import Task
+from firecv.tree import Tree
+
+TOLERANCE: Final = 1e-6
+"""Where no weight times its derivative exceeds it, nothing is left to gain: weights are reported
+with three digits."""
+LEAST_RISE: Final = 1e-8
+"""At a kink of a piecewise linear network the derivative does not vanish; the gain does."""
+MOST_STEPS: Final = 500
+"""Some tens are usual."""
+LEAST_START: Final = 1e-6
+"""Of a weight to start from, so that no fragment is out for good."""
+SAME: Final = 1e-4
+"""Weights that differ less are one place to start from."""
+
+Predict = Callable[[Tensor], Tensor]
+"""From weights of fragments, of shape (m,), to log-probabilities, of shape (n_V, n_classes)."""
+
+
+def averaged(task: Task, fragment_weights: Sequence[Tree], x: Tensor) -> Predict:
+    """Return a function from weights of fragments to log-probabilities of the averaged model.
+
+    Parameters
+    ----------
+    task
+        The model, in eval mode.
+    fragment_weights
+        The model's weights as trained by each fragment.
+    x
+        Samples to predict.
+    """
+    for weights in fragment_weights[1:]:
+        tree.check_match(fragment_weights[0], weights)
+    rest = {name: value.double() for name, value in task.weights().items()}
+    names = list(fragment_weights[0])
+    parts = {name: [weights[name].detach() for weights in fragment_weights] for name in names}
+    samples = x.double() if x.is_floating_point() else x
+
+    def predict(w: Tensor) -> Tensor:
+        mean = {name: _mean(w, values) for name, values in parts.items()}
+        return torch.log_softmax(task.scores(samples, rest | mean), 1)
+
+    return predict
+
+
+def ascend(
+    value_of: Callable[[Tensor], Tensor],
+    sizes: Sequence[int],
+    *,
+    strength: float,
+    also_from: Vector | None = None,
+    least_rise: float = LEAST_RISE,
+) -> Vector:
+    """Return the w that maximizes a value - KL(w || n/N) / strength.
+
+    Mirror ascent in which the divergence is exact and the value linearized; steps double after
+    success and are halved until the value rises, so that no step lowers it. Stops when no entry
+    of w * (gradient - mean gradient) exceeds 1e-6, when a step gains or promises no more than
+    `least_rise`, or after 500 steps. There may be several maxima; this is the one that ascent from
+    n/N leads to, or from other weights if that one is higher.
+
+    Parameters
+    ----------
+    value_of
+        A number, differentiable in w; where it is not finite, steps are shortened.
+    sizes
+        Samples of each fragment.
+    strength
+        How much the value counts; 0 gives n/N exactly and `value_of` is not called.
+    also_from
+        Weights to start from beside n/N.
+    least_rise
+        What a step has to gain, in units of the value.
+
+    Examples
+    --------
+    >>> ascend(lambda w: 2 * w[0], [10, 30], strength=1.0).round(2)  # odds 1/3 exp(2)
+    array([0.71, 0.29])
+    """
+    shares = proportions(sizes)
+    check_strength(strength)
+    if strength == 0 or len(shares) == 1:
+        return shares
+    log_shares, rho = np.log(shares), 1 / strength
+    best, value = _climbed(value_of, log_shares, rho, log_shares, least_rise)
+    if also_from is not None and not np.allclose(also_from, shares, rtol=0, atol=SAME):
+        start = np.log(np.maximum(also_from, LEAST_START))
+        start = start - np.logaddexp.reduce(start)
+        other, reached = _climbed(value_of, log_shares, rho, start, least_rise)
+        best = other if reached > value else best
+    return np.exp(best)
+
+
+def _climbed(
+    value_of: Callable[[Tensor], Tensor],
+    log_shares: Vector,
+    rho: float,
+    log_w: Vector,
+    least_rise: float,
+) -> tuple[Vector, float]:
+    """Return the logarithm of the maximum that ascent leads to, and what is reached there."""
+    found, gradient = _value(value_of, log_w)
+    value, length = found - rho * float(np.exp(log_w) @ (log_w - log_shares)), 1.0
+    for _ in range(MOST_STEPS):
+        w = np.exp(log_w)
+        slope = gradient - rho * (log_w - log_shares)
+        slope = slope - w @ slope
+        if np.abs(w * slope).max() <= TOLERANCE:
+            break
+        while True:
+            trial = log_w + length / (1 + length * rho) * slope
+            trial = trial - np.logaddexp.reduce(trial)
+            hoped = float(np.exp(trial) @ slope)
+            if not hoped > least_rise:  # nor if it is NaN
+                return log_w, value
+            found, new_gradient = _value(value_of, trial)
+            new = found - rho * float(np.exp(trial) @ (trial - log_shares))
+            if math.isfinite(new) and new >= value + 0.1 * hoped:
+                break
+            length /= 2
+        rise = new - value
+        log_w, value, gradient, length = trial, new, new_gradient, 2 * length
+        if rise <= least_rise:
+            break
+    return log_w, value
+
+
+class _Mean(torch.autograd.Function):
+    """sum_i w_i v_i in the precision of the values, which are read where they are, not stacked."""
+
+    @staticmethod
+    def forward(ctx: FunctionCtx, w: Tensor, *values: Tensor) -> Tensor:  # pyright: ignore
+        """Return the mean in double precision."""
+        ctx.values = values  # pyright: ignore[reportAttributeAccessIssue]
+        mean = torch.zeros_like(values[0])
+        for share, value in zip(w.tolist(), values, strict=True):
+            mean.add_(value, alpha=share)
+        return mean.double()
+
+    @staticmethod
+    def backward(ctx: FunctionCtx, slope: Tensor) -> tuple[Tensor | None, ...]:  # pyright: ignore
+        """Return the inner products of the slope with every value."""
+        values: tuple[Tensor, ...] = ctx.values  # pyright: ignore[reportAttributeAccessIssue]
+        flat = slope.to(values[0].dtype).flatten()
+        found = torch.stack([torch.dot(value.flatten(), flat) for value in values]).double()
+        if not bool(found.isfinite().all()):  # a model so large that single precision overflows
+            flat = slope.flatten()
+            found = torch.stack([torch.dot(value.flatten().double(), flat) for value in values])
+        return found.cpu(), *(None for _ in values)
+
+
+def _mean(w: Tensor, values: Sequence[Tensor]) -> Tensor:
+    """Return sum_i w_i v_i, differentiable in w; whole numbers, such as counts, as they are."""
+    if not values[0].is_floating_point():
+        return values[0]
+    return cast(Tensor, _Mean.apply(w, *values))
+
+
+def _value(value_of: Callable[[Tensor], Tensor], log_w: Vector) -> tuple[float, Vector]:
+    """Return the value and its gradient in w."""
+    w = torch.from_numpy(np.exp(log_w)).requires_grad_()
+    with torch.enable_grad():
+        value = value_of(w)
+        (gradient,) = torch.autograd.grad(value, w)
+    return value.item(), gradient.numpy()

@@ -1,0 +1,164 @@
+"""The server step: the average of clients' models, trained on V as far as that helps.
+
+A few gradient steps on V's loss from the average, held by the proximal term of the form
+`quadratic` with the identity as metric: theta <- (theta - lr g + lr h anchor) / (1 + lr h), the
+anchor being the average and h the hold. Few labels overfit, so the hold, which may be infinite (no
+step at all), is chosen by cross-fitting: the step is taken without a fifth of V and scored on it.
+
+In prototypes V's Fisher and the clients' accumulated Fisher as metric did no better than the
+identity, which needs no estimate.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from firecv.errors import DataError
+from firecv.fisher.recorder import eval_mode
+from firecv.models import Task
+from firecv.tree import Tree
+
+NO_STEP: Final = math.inf
+"""The hold under which the average stays as it is."""
+HOLDS: Final = (NO_STEP, 10.0, 3.0, 1.0, 0.3, 0.1, 0.0)
+"""Fixed beforehand: from none over half a decade each to free. With 20 steps at rate 0.05, of which
+the product is one, a hold of 1 is where pull and gradient have acted for as long."""
+N_STEPS: Final = 20
+LR: Final = 0.05
+"""The clients' learning rate in the worlds of the tables. Steps that are too long for a model lose
+to none in cross-fitting."""
+N_FOLDS: Final = 5
+"""As `firecv.fire.weigh.crossfit`."""
+EVERY: Final = 5
+"""Rounds from one choice of the hold to the next, as refreshes of Fishers in the paper."""
+
+
+def chosen_hold(
+    task: Task,
+    weights: Tree,
+    x: Tensor,
+    y: Tensor,
+    *,
+    rng: np.random.Generator,
+    holds: Sequence[float] = HOLDS,
+) -> float:
+    """Return the hold whose step has the least cross-fitted loss on V; the strongest of equals.
+
+    Parameters
+    ----------
+    task
+        The model; it is run in eval mode.
+    weights
+        The average to start from.
+    x, y
+        Samples of V and their labels.
+    rng
+        Draws the folds.
+    holds
+        Those to choose from; `NO_STEP` for no step.
+
+    Examples
+    --------
+    >>> from firecv.seeding import derive
+    >>> task, x = Task(torch.nn.Linear(2, 2, bias=False)), torch.eye(2).repeat(10, 1)
+    >>> unlearned = {"weight": torch.zeros(2, 2)}
+    >>> for y in (x.argmax(1), torch.tensor([0, 0, 1, 1]).repeat(5)):  # all to learn, or nothing
+    ...     print(chosen_hold(task, unlearned, x, y, rng=derive(0, "folds"), holds=(NO_STEP, 0.0)))
+    0.0
+    inf
+    """
+    losses = crossfitted(task, weights, x, y, rng=rng, holds=holds)
+    strongest_first = sorted(zip(holds, losses, strict=True), reverse=True)
+    return min(strongest_first, key=lambda pair: pair[1] if math.isfinite(pair[1]) else math.inf)[0]
+
+
+def crossfitted(
+    task: Task,
+    weights: Tree,
+    x: Tensor,
+    y: Tensor,
+    *,
+    rng: np.random.Generator,
+    holds: Sequence[float] = HOLDS,
+) -> list[float]:
+    """Return the mean loss on V of steps that were taken without the samples they are scored on.
+
+    Parameters
+    ----------
+    task, weights, x, y, rng, holds
+        As for `chosen_hold`.
+    """
+    _check(x, y)
+    n_folds = min(N_FOLDS, len(x))
+    fold = torch.from_numpy(rng.permutation(len(x)) % n_folds)
+    losses: list[float] = []
+    for hold in holds:
+        total = 0.0
+        for k in range(n_folds if len(x) > 1 else 0):
+            rest, out = (fold != k).to(x.device), (fold == k).to(x.device)
+            stepped = server_step(task, weights, x[rest], y[rest], hold)
+            with torch.no_grad(), eval_mode(task.model):
+                scores = task.scores(x[out], stepped)
+                total += float(functional.cross_entropy(scores, y[out], reduction="sum"))
+        losses.append(total / len(x))
+    return losses
+
+
+def server_step(task: Task, weights: Tree, x: Tensor, y: Tensor, hold: float) -> Tree:
+    """Return weights after steps on V's loss, held to where they began; those given stay.
+
+    Buffers stay as they are, as does everything if the steps lead to NaN or infinities.
+
+    Parameters
+    ----------
+    task
+        The model; it is run in eval mode.
+    weights
+        The average to start from.
+    x, y
+        Samples of V and their labels.
+    hold
+        How strongly the step is held; `NO_STEP` returns `weights`.
+
+    Examples
+    --------
+    >>> task, x, y = Task(torch.nn.Linear(1, 2, bias=False)), torch.ones(5, 1), torch.ones(5).long()
+    >>> start = {"weight": torch.zeros(2, 1)}
+    >>> for hold in (0.0, 3.0, NO_STEP):
+    ...     stepped = server_step(task, start, x, y, hold)
+    ...     print(hold, task.scores(x[:1], stepped).softmax(1)[0, 1].detach().numpy().round(2))
+    0.0 0.69
+    3.0 0.57
+    inf 0.5
+    """
+    _check(x, y)
+    if hold == NO_STEP:
+        return weights
+    anchor = {name: value.detach() for name, value in weights.items()}
+    moved = task.keep_trainable(anchor)
+    with eval_mode(task.model), torch.enable_grad():
+        for _ in range(N_STEPS):
+            live = {name: value.clone().requires_grad_() for name, value in moved.items()}
+            loss = functional.cross_entropy(task.scores(x, anchor | live), y)
+            slopes = torch.autograd.grad(loss, list(live.values()), materialize_grads=True)
+            moved = {
+                name: _held(value, g, anchor[name], hold)
+                for (name, value), g in zip(moved.items(), slopes, strict=True)
+            }
+    is_finite = all(bool(value.isfinite().all()) for value in moved.values())
+    return anchor | moved if is_finite else weights
+
+
+def _held(value: Tensor, slope: Tensor, anchor: Tensor, hold: float) -> Tensor:
+    """Return where a proximal step leads to."""
+    return (value - LR * slope + LR * hold * anchor) / (1 + LR * hold)
+
+
+def _check(x: Tensor, y: Tensor) -> None:
+    if not 0 < len(x) == len(y):
+        raise DataError(f"got {len(x)} samples and {len(y)} labels; expected as many, at least one")
