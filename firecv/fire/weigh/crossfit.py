@@ -285,7 +285,7 @@ def fold_of_each(y: Integers, n_folds: int, rng: np.random.Generator) -> Integer
     Examples
     --------
     >>> fold_of_each(np.array([0, 0, 0, 1, 1, 1]), 3, np.random.default_rng(0)).tolist()
-    [2, 1, 0, 1, 0, 2]
+    [2, 1, 0, 0, 1, 2]
     """
     order = np.lexsort([rng.random(len(y)), y])
     folds = np.empty(len(y), dtype=np.intp)
