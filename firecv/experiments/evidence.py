@@ -31,6 +31,27 @@ class Section(NamedTuple):
 
 SECTIONS = (
     Section(
+        "Data that came in fragments",
+        "Hospitals, users, domains and months; V is a few labeled rows of the target. FIRE's "
+        "weights are learned with a linear model and serve every model; V pooled, V half, V's "
+        "share by cross-validation and V alone see the same labels.",
+        ("natural", "natural-boosting", "natural-forest", "natural-network"),
+        ("FIRE",),
+    ),
+    Section(
+        "Rotated images and tables in fragments, V labeled",
+        "Five fragments by angle, and tables cut into fragments along a direction.",
+        ("influence-images", "influence-tables", "influence-sensitivity"),
+        ("FIRE",),
+    ),
+    Section(
+        "Hostile clients, V labeled on the server",
+        "What is left of the accuracy when one, three or six of ten clients are hostile. No test "
+        "is made: of as many cells none could differ with ten seeds.",
+        ("hostile", "hostile-trigger"),
+        ("FIRE",),
+    ),
+    Section(
         "Weighing clients",
         "The server knows V's inputs and nothing else; V never moves. Where clients differ in "
         "classes FIRE weigh has a corrected loss too: what its weights add to that is in the table "
