@@ -95,7 +95,8 @@ class FederatedMethod:
     @property
     def cost_ratio(self) -> float:
         """CPU time in units of FedAvg's, roughly."""
-        return COSTS.get(self.name, 2.0 if self.is_fire else 1.0) + (0.5 if self.weigh else 0.0)
+        added = (0.5 if self.weigh else 0.0) + (0.5 if self.server_step else 0.0)
+        return COSTS.get(self.name, 2.0 if self.is_fire else 1.0) + added
 
     def check(self) -> None:
         """Raise `DataError` unless there are such an algorithm and such a rule."""

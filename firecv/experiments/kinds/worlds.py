@@ -55,7 +55,7 @@ def made_world(
         n_validation=n_validation,
         n_test=n_test,
     )
-    return made if model is None else _with_shape(made, np.asarray(_images(dataset).x).shape[1:])
+    return made if model is None else with_shape(made, np.asarray(_images(dataset).x).shape[1:])
 
 
 def task_of(made: World, hidden: str, seed: int, model: str | None = None) -> Task:
@@ -104,7 +104,7 @@ def _images(dataset: str) -> Arrays:
     return load(dataset).train
 
 
-def _with_shape(made: World, shape: tuple[int, ...]) -> World:
+def with_shape(made: World, shape: tuple[int, ...]) -> World:
     """Return a world whose rows of pixels are images again, channels first."""
     height, width, *channels = shape
 
