@@ -20,6 +20,7 @@ from firecv.experiments.study import (
     influence_images,
     natural,
     robust,
+    stress,
     weigh,
 )
 
@@ -51,6 +52,7 @@ TABLES: dict[str, Declared] = {
     "hostile-trigger": hostile.trigger_table,
     "federated-labeled": federated_labeled.table,
     "federated-natural": federated_labeled.natural_table,
+    "stress": stress.table,
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,
