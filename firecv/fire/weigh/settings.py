@@ -1,6 +1,6 @@
 """How fragments are weighed: one settings object, for one process and for clients.
 
-Constants of a single rule stand beside the rule, with where they come from: `STRENGTH` in
+Constants of a single rule stand beside the rule, with where they come from: `default_strength` in
 `firecv.fire.weigh.likelihood`, `HOLDS` and others in `firecv.fire.weigh.server_step`,
 `STRENGTH_APART` in `firecv.fire.cautious`, `MOST_LEFT` in `firecv.fire.explained` and `MOST_SPREAD`
 in `firecv.fire.class_spread`.

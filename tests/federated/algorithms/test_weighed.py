@@ -172,7 +172,7 @@ def test_any_algorithm_is_weighed_by_labels(name):
 
 def test_a_client_with_the_wrong_labels_loses_most_of_its_weight():
     found, plain = (done_by(each, V)[-1] for each in (Fire(local=LOCAL), FedAvg(LOCAL)))
-    assert found.state.weights[1] < 0.3 * plain.state.weights[1]
+    assert found.state.weights[1] < 0.5 * plain.state.weights[1]
 
 
 def test_strength_0_is_fedavg_bit_for_bit():

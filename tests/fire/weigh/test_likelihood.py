@@ -15,7 +15,7 @@ from firecv.fire.weigh.likelihood import LEAST_RISE, likelihood, mean_log_likeli
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
-RHO = 0.1
+RHO = 1 / math.sqrt(30)
 
 
 def slow_value(task, trees, x, y, sizes, w, rho=RHO):
@@ -161,7 +161,7 @@ def test_a_model_that_is_not_finite_never_wins(value):
     for also_from in (None, start):
         found = likelihood(task, [trees[0], broken, *trees[2:]], x, y, sizes, also_from=also_from)
         assert found[1] == 0 and found.sum() == pytest.approx(1)
-        np.testing.assert_allclose(found[[0, 2, 3]], wanted, atol=1e-3)
+        np.testing.assert_allclose(found[[0, 2, 3]], wanted, atol=1e-2)  # two starts
     with pytest.raises(DataError, match="all fragments"):
         likelihood(task, [broken, broken], x, y, [1, 1])
 

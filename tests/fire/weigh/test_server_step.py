@@ -68,7 +68,7 @@ def test_the_stronger_the_hold_the_shorter_the_step():
         found = server_step(task, weights, x, y, hold)
         return math.sqrt(sum(float((found[n] - weights[n]).square().sum()) for n in weights))
 
-    lengths = [moved(hold) for hold in HOLDS]
+    lengths = [moved(hold) for hold in (NO_STEP, *HOLDS)]
     assert lengths[0] == 0 and lengths == sorted(lengths) and moved(1e9) < 1e-7
     assert server_step(task, weights, x, y, NO_STEP) is weights
 
@@ -106,14 +106,27 @@ def test_steps_that_diverge_are_not_taken():
 
 def test_folds_against_a_loop():
     task, weights, x, y = world(n=17)
-    found = crossfitted(task, weights, x, y, rng=derive(0, "folds"), holds=(NO_STEP, 0.3))
+    losses = crossfitted(task, weights, x, y, rng=derive(0, "folds"), holds=(NO_STEP, 0.3))
     fold = derive(0, "folds").permutation(17) % N_FOLDS
-    total = 0.0
+    expected = np.zeros(17)
     for k in range(N_FOLDS):
         rest, out = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
         stepped = server_step(task, weights, x[rest], y[rest], 0.3)
-        total += sum(loss_at(task, stepped, x[[i]], y[[i]]) for i in out)
-    assert found == pytest.approx([loss_at(task, weights, x, y), total / 17])
+        expected[out] = [loss_at(task, stepped, x[[i]], y[[i]]) for i in out]
+    unmoved = [loss_at(task, weights, x[[i]], y[[i]]) for i in range(17)]
+    np.testing.assert_allclose(losses[0], unmoved)
+    np.testing.assert_allclose(losses[1], expected)
+
+
+@pytest.mark.parametrize("n_worse", [7, 8])
+def test_a_gain_within_its_standard_error_is_none(monkeypatch, n_worse):
+    # Samples gain or lose 1: the mean gain is 0.3 or 0.2, its standard error 0.21 or 0.22.
+    task, weights, x, y = world(n=20)
+    gains = torch.tensor([-1.0] * n_worse + [1.0] * (20 - n_worse)).double()
+    losses = [torch.zeros(20).double(), -gains]
+    monkeypatch.setattr(module, "crossfitted", lambda *_, **__: losses)
+    hold = chosen_hold(task, weights, x, y, rng=derive(0, "guard"), holds=(0.3,))
+    assert hold == (0.3 if n_worse == 7 else NO_STEP)
 
 
 def test_a_step_that_helps_is_taken_and_noise_is_not_learned():
@@ -130,7 +143,7 @@ def test_a_step_that_helps_is_taken_and_noise_is_not_learned():
 def test_a_tiny_v(n):
     task, weights, x, y = world(n)
     hold = chosen_hold(task, weights, x, y, rng=derive(0, "tiny"))
-    assert hold in HOLDS and (n > 1 or hold == NO_STEP)
+    assert hold in (NO_STEP, *HOLDS) and (n > 1 or hold == NO_STEP)
 
 
 def test_bad_input_is_refused():
