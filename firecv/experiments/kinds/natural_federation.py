@@ -62,7 +62,8 @@ class NaturalFederation:
     def cost(self) -> float:
         """CPU seconds per seed."""
         each = COSTS.get(self.dataset, 1.0) / (self.every or 1)
-        return each * self.method.cost_ratio * self.n_rounds * self.n_epochs / 60
+        n_steps = self.n_rounds * self.n_epochs / 60 * max(1.0, 64 / self.batch_size)
+        return each * self.method.cost_ratio * n_steps
 
     def missing(self) -> str:
         """Return why it cannot be run here, or ""."""

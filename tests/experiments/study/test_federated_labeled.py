@@ -38,7 +38,7 @@ def test_all_worlds_of_all_images_and_the_sizes_of_fashion_mnist():
 
 def test_natural_federations_have_a_majority_and_enough_rows():
     found = natural_table("clean")
-    assert found.columns == ("majority", *COLUMNS) and len(found.rows) == 16
+    assert found.columns == ("majority", *COLUMNS) and len(found.rows) == 18
     writers = [c for c in found.cells if isinstance(c.setting, Federation)]
     assert {c.setting.world for c in writers} == {"writers"} and len(writers) == 4 * len(COLUMNS)
 
@@ -47,3 +47,14 @@ def test_natural_federations_have_a_majority_and_enough_rows():
 def test_columns_say_what_they_see(name):
     expected = {"FedAvg": "none", "FedAWA": "none", "V pooled": "labelled"}
     assert COLUMNS[name].regime == expected.get(name, "labelled_summary")
+
+
+def test_rows_as_trained_by_flamby_differ_in_training_alone():
+    cells = {(c.row, c.column): c for c in natural_table("clean").cells}
+    own = cells["heart, 50 labels", OURS].setting
+    flamby = cells["heart as trained by FLamby, 50 labels", OURS].setting
+    assert (flamby.n_rounds, flamby.batch_size, flamby.method.rate) == (15, 4, 0.001)
+    assert flamby.method.momentum == 0.0 and flamby.method.server_step
+    assert (own.dataset, own.n_validation) == (flamby.dataset, flamby.n_validation)
+    majority = cells["heart as trained by FLamby, 50 labels", "majority"].setting
+    assert majority == cells["heart, 50 labels", "majority"].setting
