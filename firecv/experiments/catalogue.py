@@ -13,12 +13,14 @@ from firecv.experiments.paper import (
 )
 from firecv.experiments.spec import Declared, ProtocolName, Table
 from firecv.experiments.study import (
+    federated_labeled,
     forms,
     hostile,
     influence,
     influence_images,
     natural,
     robust,
+    stress,
     weigh,
 )
 
@@ -48,6 +50,9 @@ TABLES: dict[str, Declared] = {
     "robust": robust.table,
     "hostile": hostile.table,
     "hostile-trigger": hostile.trigger_table,
+    "federated-labeled": federated_labeled.table,
+    "federated-natural": federated_labeled.natural_table,
+    "stress": stress.table,
     "natural": natural.linear_table,
     "natural-boosting": natural.boosting_table,
     "natural-forest": natural.forest_table,

@@ -203,6 +203,8 @@ class Table:
         Whether shares are shown in percent.
     published
         Name of the file with the paper's numbers, or "".
+    verdicts
+        Whether the worst row and run of every column against the rival are told beneath.
     notes
         What a reader has to know, one sentence each.
     """
@@ -216,6 +218,7 @@ class Table:
     pairing: Pairing = "seeds"
     percent: bool = True
     published: str = ""
+    verdicts: bool = False
     notes: tuple[str, ...] = ()
 
     @cached_property

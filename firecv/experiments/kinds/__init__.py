@@ -14,6 +14,7 @@ from firecv.experiments.kinds.federation import Federation
 from firecv.experiments.kinds.folds import Folds
 from firecv.experiments.kinds.influence_images import InfluenceImages
 from firecv.experiments.kinds.natural import Natural
+from firecv.experiments.kinds.natural_federation import NaturalFederation
 from firecv.experiments.kinds.rotated import Rotated
 from firecv.experiments.kinds.selection import SelectionBias
 from firecv.experiments.spec import Setting
@@ -29,6 +30,7 @@ KINDS: dict[str, type[Setting]] = {
         Folds,
         InfluenceImages,
         Natural,
+        NaturalFederation,
         Rotated,
         SelectionBias,
     )
@@ -45,6 +47,7 @@ __all__ = [
     "Folds",
     "InfluenceImages",
     "Natural",
+    "NaturalFederation",
     "Rotated",
     "SelectionBias",
 ]

@@ -31,7 +31,7 @@ class Attacked:
     liar
         The one that lies, in place of one that is drawn.
     absent
-        A client that takes no part.
+        A client that takes no part, or several, such as "6,7,8".
     """
 
     federation: Federation
@@ -39,7 +39,7 @@ class Attacked:
     attack: str = "none"
     n_liars: int = 0
     liar: int | None = None
-    absent: int | None = None
+    absent: int | str | None = None
 
     kind: ClassVar[str] = "attacked"
 
@@ -47,8 +47,8 @@ class Attacked:
         """Check that there are such clients and that some are honest."""
         if self.liar is not None and self.n_liars != 1:
             raise DataError(f"n_liars is {self.n_liars}; expected 1, as liar names the one")
-        for k in (self.liar, self.absent):
-            if k is not None and not 0 <= k < self.federation.n_clients:
+        for k in (*([] if self.liar is None else [self.liar]), *self.absentees):
+            if not 0 <= k < self.federation.n_clients:
                 raise DataError(f"there is no client {k} of {self.federation.n_clients}")
         if self.absent is not None and self.n_liars:
             raise DataError("a client is absent and others lie; expected one or the other")
@@ -56,6 +56,13 @@ class Attacked:
             raise DataError(
                 f"{self.n_liars} of {self.federation.n_clients} clients lie; expected fewer"
             )
+
+    @property
+    def absentees(self) -> tuple[int, ...]:
+        """The clients that take no part."""
+        if self.absent is None:
+            return ()
+        return tuple(int(k) for k in str(self.absent).split(","))
 
     @property
     def recipe(self) -> int:
@@ -104,13 +111,12 @@ class Attacked:
 
         asked = self.federation
         sizes = (asked.n_clients, asked.n_train, asked.n_validation, asked.n_test)
-        made = worlds.made_world(asked.dataset, asked.world, seed, sizes)
-        task = worlds.task_of(made, asked.hidden, seed)
+        made = worlds.made_world(asked.dataset, asked.world, seed, sizes, asked.model)
+        task = worlds.task_of(made, asked.hidden, seed, asked.model)
         chosen = algorithm(asked.method, asked.n_rounds, asked.n_epochs, asked.batch_size)
         holder = worlds.held(asked.method.regime, made.validation)
         clients = worlds.clients_of(made, asked.method, holder)
-        if self.absent is not None:
-            clients = clients[: self.absent] + clients[self.absent + 1 :]
+        clients = tuple(each for k, each in enumerate(clients) if k not in self.absentees)
         drawn = derive(seed, "liars").permutation(
             asked.n_clients
         )  # those of 1 are among those of 2

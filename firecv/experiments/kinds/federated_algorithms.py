@@ -79,7 +79,7 @@ def _weigher(method: FederatedMethod) -> Weigher | Weighing:
         n_numbers=method.n_numbers or 16,
         layers=cast(Layers, method.layers or "all"),
         cap=method.cap,
-        adjusts_logits=True,
+        adjusts_logits=method.adjusts_logits is not False,
         server_step=bool(method.server_step),
         **options,
     )

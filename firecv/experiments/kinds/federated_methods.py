@@ -41,8 +41,10 @@ class FederatedMethod:
     guarded, every, n_numbers, layers
         As for `firecv.federated.weighing.Weighing`; `every` is FIRE's too.
     cap
-        As for `firecv.federated.weighing.Weighing`: None leaves weights as the rule finds them,
+        As for `firecv.fire.weigh.settings.Weighing`: None leaves weights as the rule finds them,
         which is not the default there.
+    adjusts_logits
+        As for `firecv.fire.weigh.settings.Weighing`: None for yes, which is not the default there.
     when, n_steps
         Of "finetunedfedavg": when the server takes steps on V, and how many.
     server_epochs
@@ -63,6 +65,7 @@ class FederatedMethod:
     n_numbers: int | None = None
     layers: str | None = None
     cap: float | None = None
+    adjusts_logits: bool | None = None
     when: str | None = None
     n_steps: int | None = None
     server_epochs: int | None = None
@@ -95,7 +98,8 @@ class FederatedMethod:
     @property
     def cost_ratio(self) -> float:
         """CPU time in units of FedAvg's, roughly."""
-        return COSTS.get(self.name, 2.0 if self.is_fire else 1.0) + (0.5 if self.weigh else 0.0)
+        added = (0.5 if self.weigh else 0.0) + (0.5 if self.server_step else 0.0)
+        return COSTS.get(self.name, 2.0 if self.is_fire else 1.0) + added
 
     def check(self) -> None:
         """Raise `DataError` unless there are such an algorithm and such a rule."""

@@ -1,24 +1,24 @@
 """One federated algorithm in one world, judged by the test set of V's law.
 
 One seed draws images, clients, V, test set, initial weights and shuffles; all methods of a seed
-share them. The network is a perceptron over all pixels. In the protocol "paper" V itself is the
-test set.
+share them. The network is a perceptron over all pixels, or the convolutional one of the project. In
+the protocol "paper" V itself is the test set.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from firecv.errors import DataError
 from firecv.experiments.kinds.datasets import why_missing
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.spec import Columns, ProtocolName
 
-if TYPE_CHECKING:
-    from firecv.federated.engine import Round
-
 LABEL_SKEWED = ("bandsandskew", "nuisanceandskew", "skew", "mildskew")
 """The worlds whose clients differ in classes by more than chance."""
+
+CNN_COST = 2.8e-4
+"""CPU seconds to train the convolutional network on one image of CIFAR-10, as measured."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,8 @@ class Federation:
         Share of the clients that take part in a round.
     detailed
         Whether the accuracy and the clients' weights after every round are kept too.
+    model
+        "cnn" for `firecv.models.cnn`, whose layers `hidden` says nothing of; None for a perceptron.
     protocol
         Whether the score comes from a test set of its own, or from V.
     """
@@ -60,6 +62,7 @@ class Federation:
     hidden: str = "128-64"
     participation: float = 1.0
     detailed: bool | None = None
+    model: str | None = None
     protocol: ProtocolName = "clean"
 
     kind: ClassVar[str] = "federation"
@@ -95,17 +98,20 @@ class Federation:
     def cost(self) -> float:
         """CPU seconds per seed, guessed from the number of samples trained on."""
         n_samples = self.n_train * self.participation * self.n_epochs * self.n_rounds
-        return 2e-5 * n_samples * self.method.cost_ratio + 1.0
+        each = CNN_COST if self.model == "cnn" else 2e-5
+        return each * n_samples * self.method.cost_ratio + 1.0
 
     def missing(self) -> str:
         """Return why it cannot be run here, or ""."""
         return why_missing(self.dataset)
 
     def check(self) -> None:
-        """Raise `DataError` unless there are such a world and such a method."""
+        """Raise `DataError` unless there are such a world, such a model and such a method."""
         from firecv.experiments.kinds.worlds import check_world
 
         check_world(self.world)
+        if self.model not in (None, "cnn"):
+            raise DataError(f"model is {self.model!r}; expected 'cnn', or None for a perceptron")
         self.method.check()
 
     def measure(self, seeds: Sequence[int]) -> Columns:
@@ -116,26 +122,20 @@ class Federation:
 
     def _measured(self, seed: int) -> dict[str, float]:
         # Imported only now: torch takes seconds to load, and showing a table needs none of it.
-        from firecv.experiments.kinds import federated_rounds as a_round
-        from firecv.experiments.kinds import worlds
-        from firecv.experiments.kinds.federated_algorithms import algorithm
-        from firecv.federated import LocalFleet, Plan, rounds
-        from firecv.federated.bundles import n_bytes
+        from firecv.experiments.kinds import federated_run, worlds
 
         sizes = (self.n_clients, self.n_train, self.n_validation, self.n_test)
-        made = worlds.made_world(self.dataset, self.world, seed, sizes)
-        task = worlds.task_of(made, self.hidden, seed)
-        chosen = algorithm(self.method, self.n_rounds, self.n_epochs, self.batch_size)
-        holder = worlds.held(self.method.regime, made.validation)
-        clients = worlds.clients_of(made, self.method, holder)
-        plan = Plan(chosen, task, holder, seed, self.participation)
-        test = made.validation if self.protocol == "paper" else made.test
-        done: list[Round] = []
-        detail: dict[str, float] = {}
-        for one in rounds(plan, LocalFleet(chosen, task, clients, seed), self.n_rounds):
-            done.append(one)
-            if self.detailed:
-                detail |= a_round.detail(one, a_round.scored(plan, one, test)["accuracy"])
-        sent = n_bytes({"weights": task.weights()})
-        totals = a_round.totals(done, sent)
-        return {"seed": seed, **a_round.scored(plan, done[-1], test), **totals, **detail}
+        made = worlds.made_world(self.dataset, self.world, seed, sizes, self.model)
+        found = federated_run.measured(
+            made,
+            worlds.task_of(made, self.hidden, seed, self.model),
+            self.method,
+            seed,
+            n_rounds=self.n_rounds,
+            n_epochs=self.n_epochs,
+            batch_size=self.batch_size,
+            participation=self.participation,
+            protocol=self.protocol,
+            detailed=bool(self.detailed),
+        )
+        return {"seed": seed, **found}

@@ -72,7 +72,7 @@ def scored(
 ) -> dict[str, float]:
     """Return accuracy and log loss, means over the targets, and accuracy on each."""
     scores: list[tuple[float, float]] = []
-    for problem in _problems(dataset, n_validation, every, seed):
+    for problem in problems(dataset, n_validation, every, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model = fitted(model_name, method, problem, seed)
@@ -178,7 +178,7 @@ def _loaded(name: str) -> Arrays:
 
 
 @functools.lru_cache(maxsize=2)  # methods that follow each other share their problems
-def _problems(name: str, n_validation: int, every: int | None, seed: int) -> list[Problem]:
+def problems(name: str, n_validation: int, every: int | None, seed: int) -> list[Problem]:
     """Return a problem for every target, or for every so many."""
     dataset, arrays = DATASETS[name], _loaded(name)
     fragments = natural_fragments(dataset, arrays)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from firecv.experiments.spec import Pairing, ProtocolName
 from firecv.experiments.summary import Summary, TableSummary
+from firecv.experiments.verdicts import verdicts
 
 PROTOCOLS: dict[ProtocolName, str] = {
     "clean": "The score comes from a test set that no method has seen.",
@@ -208,6 +209,8 @@ def _sentences(summary: TableSummary) -> Iterator[str]:
         )
     yield PROTOCOLS[table.protocol]
     yield from table.notes
+    if table.verdicts:
+        yield from (verdict.text() for verdict in verdicts(summary))
     if n_diverged := sum(found.n_diverged for found in summary.cells):
         runs = "1 run has" if n_diverged == 1 else f"{n_diverged} runs have"
         yield f"{runs} diverged; means are over the others."

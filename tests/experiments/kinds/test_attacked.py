@@ -32,9 +32,16 @@ def test_liars_change_the_mean_and_count_by_n_over_n_under_the_median():
         ({"liar": 1}, "n_liars is 0; expected 1"),
         ({"liar": 4, "n_liars": 1}, "no client 4 of 4"),
         ({"absent": -1}, "no client -1 of 4"),
+        ({"absent": "1,4"}, "no client 4 of 4"),
         ({"absent": 1, "n_liars": 1}, "one or the other"),
     ],
 )
 def test_what_makes_no_sense_is_refused(changed, words):
     with pytest.raises(DataError, match=words):
         replace(HONEST, **changed).check()
+
+
+def test_one_that_is_absent_can_be_named_either_way_and_several_together():
+    one, same = (replace(HONEST, absent=k).measure([0])["accuracy"] for k in (3, "3"))
+    assert one == same != HONEST.measure([0])["accuracy"]
+    assert replace(HONEST, absent="2,3").measure([0])["accuracy"] != one

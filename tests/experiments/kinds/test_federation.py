@@ -1,10 +1,15 @@
 from dataclasses import replace
 
 import pytest
+import torch
 
 from firecv.errors import DataError
+from firecv.experiments.kinds import worlds
 from firecv.experiments.kinds.federated_methods import FederatedMethod
 from firecv.experiments.kinds.federation import Federation
+from firecv.experiments.spec import canonical
+from firecv.federated.contract import Client
+from firecv.federated.worlds import World
 from firecv.models.scores import SCORES
 
 TINY = Federation(
@@ -109,3 +114,27 @@ def test_data_that_are_not_here_are_named(monkeypatch: pytest.MonkeyPatch, tmp_p
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert "fashion_mnist is not at hand" in replace(TINY, dataset="fashion_mnist").missing()
     assert TINY.missing() == ""
+
+
+def test_the_convolutional_network_gets_the_images_as_they_were():
+    sizes = (4, 400, 60, 200)
+    rows = worlds.made_world("digits", "iid", 0, sizes)
+    images = worlds.made_world("digits", "iid", 0, sizes, "cnn")
+    x, y = images.clients[2].data
+    assert x.shape[1:] == (1, 8, 8) and torch.equal(y, rows.clients[2].data[1])
+    assert torch.equal(x.flatten(1), rows.clients[2].data[0])
+    small = replace(TINY, world="iid", model="cnn", n_rounds=1, n_epochs=1)
+    assert small.measure([0])["accuracy"][0] > 0
+    with pytest.raises(DataError, match="model is 'x'"):
+        replace(TINY, model="x").check()
+
+
+def test_color_comes_first_in_images():
+    x = torch.arange(2 * 2 * 3.0).reshape(1, -1)  # one pixel after the other, three colors each
+    batch = x, torch.zeros(1).long()
+    made = worlds.with_shape(World((Client(batch),), batch, batch), (2, 2, 3))
+    assert made.test[0][0, 1].tolist() == [[1.0, 4.0], [7.0, 10.0]]
+
+
+def test_a_model_that_is_not_named_leaves_the_id_as_it_was():
+    assert "model" not in canonical(TINY) and "cnn" in canonical(replace(TINY, model="cnn"))
