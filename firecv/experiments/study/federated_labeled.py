@@ -47,8 +47,8 @@ NATURAL = {
 """Data sets, of how many targets one is taken, and labels: a target has more than twice as many
 rows, and no user or hospital has more than 400."""
 FLAMBY = {"n_rounds": 15, "n_epochs": 3, "batch_size": 4}
-"""Of FLamby's Fed-Heart-Disease (du Terrail et al., NeurIPS 2022): batches of 4 and 15 rounds of 100
-updates, which are 3.3 epochs of a hospital of mean size."""
+"""Of FLamby's Fed-Heart-Disease (du Terrail et al., NeurIPS 2022): batches of 4 and 15 rounds of
+100 updates, which are 3.3 epochs of a hospital of mean size."""
 FLAMBY_RATE = 0.001
 """Its learning rate of FedAvg, by SGD without momentum, as its stored results name it."""
 LEARNING_RATE = 0.01
