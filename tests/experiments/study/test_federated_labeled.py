@@ -13,7 +13,6 @@ from firecv.experiments.study.federated_labeled import (
 )
 from firecv.federated.algorithms import Fire
 from firecv.federated.algorithms.weighed import Weighed
-from firecv.fire.weigh.likelihood import STRENGTH
 
 
 def test_the_column_of_fire_is_the_default_of_the_algorithm():
@@ -22,7 +21,7 @@ def test_the_column_of_fire_is_the_default_of_the_algorithm():
     assert (ours.base.label, ours.weighing.rule) == (default.base.label, "likelihood")
     for settings in (ours.weighing, default.weighing):
         assert settings.server_step and settings.every == 1
-        assert settings.strength in (None, STRENGTH)
+        assert settings.strength is None  # the rule's own
     assert not algorithm(COLUMNS["likelihood"], 12, 3, 64).weighing.server_step
 
 
