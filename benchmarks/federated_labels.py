@@ -2,8 +2,9 @@
 
 Clients differ as in the world *bands*: client k has the classes' patterns of one end, of the other
 or between the two, and V lies at three quarters of the way, so that weights move in every round and
-steps on V's loss help. A decision is all that FedAvg's server does not do: the clients' weights,
-the choice of the hold in every fifth round, and the server's step.
+steps on V's loss help. They train at the rate of that world's tables. A decision is all that
+FedAvg's server does not do: the clients' weights, the choice of the hold in every fifth round, and
+the server's step.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-from federated_runs import LOCAL, WIDTHS, Made, Turn, Values, in_turns, ratio, run_of
+from federated_runs import WIDTHS, Made, Turn, Values, in_turns, ratio, run_of
 from timing import in_fresh_process, peak_mb, reset_peak, resident_mb, trim
 
 from firecv.federated import Client, engine
@@ -28,7 +29,9 @@ from firecv.federated.uploads import Uploads
 from firecv.fire.validation import Validation, as_validation
 from firecv.models import Batch, Task
 from firecv.seeding import derive_torch
+from firecv.training import Training
 
+LOCAL = Training(1, 64, 0.05, "sgd")
 N_LABELS = (50, 200)
 N_ROUNDS = 10
 """Two choices of the hold are in as many rounds; what they cost repeats with every five."""

@@ -12,6 +12,7 @@ which has a shrinking factor in place of the divergence and neither bounds nor r
 *Symbols*: strength = 1 / rho.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -120,4 +121,8 @@ def mean_log_likelihood(
 
 
 def _is_finite(weights: Tree) -> bool:
-    return all(bool(value.isfinite().all()) for value in weights.values())
+    """Return whether there is no NaN or infinity, which a finite sum says soonest."""
+    return all(
+        math.isfinite(value.sum().item()) or bool(value.isfinite().all())
+        for value in weights.values()
+    )
