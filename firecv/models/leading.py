@@ -14,7 +14,6 @@ from torch.func import functional_call  # pyright: ignore[reportUnknownVariableT
 from firecv.models.task import Task
 from firecv.tree import Tree
 
-
 HOOKS: Final = (
     "_forward_hooks",
     "_forward_pre_hooks",
@@ -88,15 +87,18 @@ def leading_linear(task: Task, x: Tensor) -> LeadingLinear | None:
     model = task.model
     if type(model) is not nn.Sequential or _is_hooked(model):
         return None
+    # A layer that stands at two places, such as one nn.ReLU for all, counts at both.
+    named = model.named_modules(remove_duplicate=False)
+    layers = [(name, layer) for name, layer in named if name and "." not in name]
     inputs = x
-    for place, (name, layer) in enumerate(model.named_children()):
+    for place, (name, layer) in enumerate(layers):
         if _is_hooked(layer):
             return None
         if type(layer) is nn.Flatten:
             inputs = layer(inputs)
         elif type(layer) is nn.Linear and inputs.ndim == 2 and not _is_shared(model, layer):
             bias = f"{name}.bias" if "bias" in dict(layer.named_parameters()) else None
-            rest = nn.Sequential(OrderedDict([*model.named_children()][place + 1 :]))
+            rest = nn.Sequential(OrderedDict(layers[place + 1 :]))
             return LeadingLinear(inputs, f"{name}.weight", bias, rest)
         else:
             return None

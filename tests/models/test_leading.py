@@ -24,6 +24,16 @@ def test_the_parts_together_are_the_network(bias):
     torch.testing.assert_close(first.scores(outputs, weights), expected)
 
 
+def test_a_layer_that_stands_at_two_places_counts_at_both():
+    relu, flatten = nn.ReLU(), nn.Flatten()
+    layers = [nn.Linear(6, 4), relu, nn.Linear(4, 4), relu, nn.Linear(4, 3)]
+    model = nn.Sequential(flatten, flatten, *layers)
+    first = leading_linear(Task(model), X)
+    assert first is not None and first.weight == "2.weight"
+    outputs = model[2](first.inputs)
+    assert torch.equal(first.scores(outputs, Task(model).weights()), model(X))
+
+
 def test_the_network_for_clients_begins_with_a_linear_layer():
     task = Task(federated_mlp((2, 3), 3, derive_torch(0, "weights")))
     first = leading_linear(task, X)
