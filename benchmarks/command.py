@@ -23,7 +23,7 @@ Case = Callable[[bool], list[Row]]
 
 
 class Bar(NamedTuple):
-    """What the value of firecv in a case is held to."""
+    """What the value of firecv, or of one of its settings, in a case is held to."""
 
     case: str
     metric: str
@@ -31,6 +31,7 @@ class Bar(NamedTuple):
     limit: float
     is_least: bool = False
     """Whether more is better; otherwise the value must be at most the limit."""
+    method: str = "firecv"
 
     def is_met(self, value: float) -> bool:
         """Return whether a value keeps to the limit, to a thousandth of it."""
@@ -89,9 +90,10 @@ def bar_table(bars: Iterable[Bar], rows: Iterable[Row]) -> str:
     values = {row[:4]: row.value for row in rows}
     lines: list[list[str]] = []
     for bar in bars:
-        value = values.get((bar.case, "firecv", bar.metric, bar.threads))
+        value = values.get((bar.case, bar.method, bar.metric, bar.threads))
         verdict = "not measured" if value is None else "met" if bar.is_met(value) else "MISSED"
-        text = f"{bar.metric}, {bar.case}, threads: {bar.threads}"
+        method = "" if bar.method == "firecv" else f", {bar.method}"
+        text = f"{bar.metric}, {bar.case}{method}, threads: {bar.threads}"
         limit = f"{'at least' if bar.is_least else 'at most'} {short(bar.limit)}"
         lines.append([text, limit, "-" if value is None else short(value), verdict])
     return markdown(["bar", "limit", "value", ""], lines)

@@ -11,36 +11,44 @@ its samples. Other libraries run in an environment of their own: its Python is n
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+import federated_labels
 import torch
 from command import Bar, Benchmark, run, say
+from federated_labels import Differing, held_memory_values, label_values, round_memory
 from federated_peers import Peer, Problem, started
-from timing import Row, in_fresh_process, peak_mb, reset_peak, resident_mb, trim
+from federated_runs import (
+    LOCAL,
+    WIDTHS,
+    Made,
+    Turn,
+    Values,
+    in_turns,
+    network,
+    ratio,
+    run_of,
+    timed,
+)
+from timing import Row, in_fresh_process
 from torch import Tensor
 from torch.nn.functional import cross_entropy, linear
 
-from firecv.federated import Client, LocalFleet, Plan, Round, rounds
+from firecv.federated import Client
 from firecv.federated.algorithms import FedAvg
 from firecv.federated.algorithms.fire import Fire
 from firecv.federated.contract import Algorithm
-from firecv.federated.fleet import Fleet
 from firecv.federated.pool import ProcessFleet
 from firecv.fire.validation import Validation, as_validation
-from firecv.models import Task, mlp
-from firecv.seeding import derive, derive_torch
-from firecv.training import Training
+from firecv.seeding import derive_torch
 
 ROOT = Path(__file__).resolve().parent.parent
-WIDTHS = (784, 512, 256, 10)
-LOCAL = Training(1, 64, 0.01, "sgd")
 N_VALIDATION = 200
 SHAPES = {"10x600": (10, 600), "100x60": (100, 60), "1000x60": (1000, 60)}
 TURNS = {"10x600": 12, "100x60": 10, "1000x60": 3}
@@ -48,7 +56,7 @@ PEERS = {"10x600": ("fedlab", "flower"), "100x60": ("fedlab", "flower"), "1000x6
 LEFT_OUT = {"1000x60": "flower: left out, a round would take as long as ten of 100x60"}
 FIRE_CASES = ("10x600", "100x60")
 MEMORY_CASES = ("100x60", "1000x60")
-MEMORY_TURNS = 5
+MEMORY_TURNS, HELD_TURNS = 5, 3
 FIRE_ROUNDS, FIRE_TURNS = 10, 9
 """Two refreshes are in as many rounds; what they cost repeats with every five."""
 QUICK_DIVISOR = 5
@@ -77,49 +85,9 @@ METRICS = {
     "fire_bytes_ratio": "bytes sent up and down by FIRE over FedAvg's, in the same rounds",
     "diagonal_bytes_ratio": "the same of `quadratic` with diagonal Fishers as they are",
     "eight_bit_bytes_ratio": "the same of `quadratic` with diagonal Fishers in 8 bits",
+    **federated_labels.METRICS,
     "process_speedup": "wall time of a round in one process over that in two",
 }
-
-
-class Made(Sequence[Client]):
-    """Clients whose data are made when they are asked for."""
-
-    def __init__(self, n_clients: int, n_samples: int) -> None:
-        self.sizes, self.tested = [n_samples] * n_clients, list[int]()
-
-    def __len__(self) -> int:
-        """Return the number of clients."""
-        return len(self.sizes)
-
-    def __getitem__(self, k: int) -> Client:  # pyright: ignore
-        """Return a client."""
-        if not 0 <= k < len(self):
-            raise IndexError(k)
-        rng, n = derive_torch(0, "data", k), self.sizes[k]
-        x = torch.rand(n, WIDTHS[0], generator=rng)
-        return Client((x, torch.randint(WIDTHS[-1], (n,), generator=rng)))
-
-
-def network() -> Task:
-    """Return the model at its initial weights."""
-    return Task(mlp(WIDTHS[:1], WIDTHS[1:-1], WIDTHS[-1], derive_torch(0, "weights")))
-
-
-def run_of(
-    algorithm: Algorithm,
-    fleet: Fleet | Sequence[Client],
-    n_rounds: int = sys.maxsize,
-    holder: Validation | None = None,
-) -> Iterator[Round]:
-    """Yield the rounds of a run; a client that fails ends the benchmark."""
-    task = network()
-    if not isinstance(fleet, Fleet):
-        fleet = LocalFleet(algorithm, task, fleet, seed=0)
-    plan = Plan(algorithm, task, holder or Validation("none"))
-    for done in rounds(plan, fleet, n_rounds):
-        if done.failures:
-            raise SystemExit(f"{algorithm.label}: {dict(done.failures)}")
-        yield done
 
 
 def by_loop(clients: Sequence[Client]) -> Iterator[list[Tensor]]:
@@ -151,41 +119,6 @@ def trained(weights: Sequence[Tensor], x: Tensor, y: Tensor) -> list[Tensor]:
             for value, slope in zip(own, gradient, strict=True):
                 value.sub_(slope, alpha=LOCAL.rate)
     return own
-
-
-Turn = Callable[[], float | None]
-"""Does its work once and returns the seconds; None, the reason said, if it fails."""
-Values = dict[tuple[str, str], float]
-"""Numbers by method and metric."""
-
-
-def timed(step: Callable[[], object], clock: Callable[[], float] = time.process_time) -> Turn:
-    """Return a step that says how long it took."""
-
-    def turn() -> float:
-        start = clock()
-        step()
-        return clock() - start
-
-    return turn
-
-
-def in_turns(steps: Mapping[str, Turn], n_turns: int) -> dict[str, list[float]]:
-    """Return the seconds of every step that never fails, turn by turn, in random order."""
-    seconds: dict[str, list[float]] = {name: [] for name in steps}
-    order = derive(0, "turns")
-    for _ in range(n_turns):
-        for name in order.permutation(list(seconds)):
-            if (found := steps[name]()) is None:
-                del seconds[name]
-            else:
-                seconds[name].append(found)
-    return seconds
-
-
-def ratio(over: Sequence[float], under: Sequence[float]) -> float:
-    """Return the median over turns of one time over another."""
-    return median(a / b for a, b in zip(over, under, strict=True))
 
 
 @contextmanager
@@ -220,8 +153,11 @@ def measured(case: str, quick: bool) -> list[Row]:
     values = engine_values(case, clients, 1 if quick else TURNS[case])
     if case in MEMORY_CASES:
         values |= memory_values(case, lazily)
+        values |= held_memory_values(len(lazily), n_samples, 1 if quick else HELD_TURNS)
     if case in FIRE_CASES:
         values |= fire_values(clients, 1 if quick else FIRE_TURNS)
+        differing = list(Differing(len(clients), n_samples))
+        values |= label_values(differing, 1 if quick else FIRE_TURNS)
     rows = [Row(case, method, metric, 1, value) for (method, metric), value in values.items()]
     return [*rows, process_row(case, clients, 1 if quick else TURNS[case])]
 
@@ -271,17 +207,9 @@ def memory_values(case: str, clients: Made) -> Values:
 
 def median_memory(clients: Made) -> float:
     """Return the peak memory of a round; one process may differ by a tenth from the next."""
-    return median(in_fresh_process(round_memory, clients) for _ in range(MEMORY_TURNS))
-
-
-def round_memory(clients: Made) -> float:
-    """Return the peak memory of one round over the process before it, in MiB."""
-    next(run_of(FedAvg(LOCAL), Made(1, clients.sizes[0])))  # what libraries load on first use
-    trim()
-    reset_peak()
-    start = resident_mb()
-    next(run_of(FedAvg(LOCAL), clients))
-    return peak_mb() - start
+    return median(
+        in_fresh_process(round_memory, FedAvg(LOCAL), clients) for _ in range(MEMORY_TURNS)
+    )
 
 
 class Cost(NamedTuple):
@@ -355,6 +283,24 @@ def case_of(name: str) -> Callable[[bool], list[Row]]:
     return lambda quick: measured(name, quick)
 
 
+def label_bars() -> list[Bar]:
+    """Return what FIRE with V's labels on the server is held to."""
+    limits = {"labeled_time_ratio": 1.2, "decision_share": 0.2, "labeled_bytes_ratio": 1.0}
+    return [
+        *(
+            Bar(case, metric, 1, limit, method=method)
+            for metric, limit in limits.items()
+            for case in FIRE_CASES
+            for method in federated_labels.METHODS
+        ),
+        *(
+            Bar(case, "held_memory_ratio", 1, 2.5, method=f"{n} labels")
+            for case in MEMORY_CASES
+            for n in federated_labels.N_LABELS
+        ),
+    ]
+
+
 if __name__ == "__main__":
     run(
         Benchmark(
@@ -371,6 +317,7 @@ if __name__ == "__main__":
                 *(Bar(case, "diagonal_bytes_ratio", 1, 1.2) for case in FIRE_CASES),
                 *(Bar(case, "eight_bit_bytes_ratio", 1, 1.06) for case in FIRE_CASES),
                 Bar("1000x60", "memory_growth", 1, 1.1),
+                *label_bars(),
             ],
         )
     )

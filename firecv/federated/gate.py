@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from firecv.federated.bundles import Bundle, tree_of
 from firecv.federated.schema import Schema
-from firecv.federated.screening import Screen, complaint, median, norm, size_of
+from firecv.federated.screening import Screen, examined, median, norm
 
 
 class _Held(NamedTuple):
@@ -88,8 +88,7 @@ class Gate:
     def _measured(self, client: int, content: Bundle, schema: Schema) -> _Held | None:
         """Return an answer with its sizes; None if it can be refused on its own account."""
         try:
-            why = complaint(content, self._server, schema, self._n_samples[client])
-            sizes = {} if why else {name: size_of(part) for name, part in content.items()}
+            why, sizes = examined(content, self._server, schema, self._n_samples[client])
         except Exception as error:  # whatever an answer does to the screen, it costs itself alone
             why, sizes = f"it cannot be read: {type(error).__name__}: {error}", {}
         if why is None and (size := sizes.pop("weights")) > self._limit:

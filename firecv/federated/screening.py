@@ -136,15 +136,30 @@ def complaint(answer: Bundle, server: Bundle, schema: Schema, n_samples: int) ->
     >>> complaint({**server, "loss": -1.0}, server, schema, 10)
     "'loss' is -1, expected a number from 0 to inf"
     """
+    return examined(answer, server, schema, n_samples)[0]
+
+
+def examined(
+    answer: Bundle, server: Bundle, schema: Schema, n_samples: int
+) -> tuple[str | None, dict[str, float]]:
+    """Return what is wrong with an answer, and how large each of its entries is if nothing is.
+
+    Parameters
+    ----------
+    answer, server, schema, n_samples
+        As for `complaint`.
+    """
     checks = {"weights": like(tree_of(server, "weights")), **schema}
     if answer.keys() != checks.keys():
-        return f"it holds {_listed(answer)}, expected {_listed(checks)}"
+        return f"it holds {_listed(answer)}, expected {_listed(checks)}", {}
+    sizes: dict[str, float] = {}
     for name, check in checks.items():
         if why := check(answer[name], n_samples):
-            return f"{name!r} {why}"
-        if not size_of(answer[name]) <= LARGEST:
-            return f"{name!r} holds NaN, infinite or enormous values"
-    return None
+            return f"{name!r} {why}", {}
+        sizes[name] = size_of(answer[name])
+        if not sizes[name] <= LARGEST:
+            return f"{name!r} holds NaN, infinite or enormous values", {}
+    return None, sizes
 
 
 def median(values: Sequence[float]) -> float:

@@ -42,6 +42,11 @@ def test_a_quick_run_without_other_libraries_says_so_and_writes_its_rows(tmp_pat
     assert values["quadratic", "fire_bytes_ratio"] == pytest.approx(1.2, rel=1e-3)
     assert values["quadratic 8bit", "fire_bytes_ratio"] == pytest.approx(1.051, rel=1e-3)
     assert 1 <= values["firecv", "fire_bytes_ratio"] == values["weigh", "fire_bytes_ratio"] < 1.01
+    for method in ("50 labels", "200 labels", "50 labels, every fifth", "200 labels, every fifth"):
+        assert values[method, "labeled_bytes_ratio"] == 1  # clients send weights alone
+        assert 0 < values[method, "decision_share"] < values[method, "labeled_time_ratio"]
+    for method in ("50 labels", "200 labels"):
+        assert 0.5 < values[method, "held_memory_ratio"] < 2.5
 
 
 @pytest.mark.slow

@@ -133,4 +133,8 @@ def mean_log_likelihood(
 
 
 def _is_finite(weights: Tree) -> bool:
-    return all(bool(value.isfinite().all()) for value in weights.values())
+    """Return whether there is no NaN or infinity, which a finite sum says soonest."""
+    return all(
+        math.isfinite(value.sum().item()) or bool(value.isfinite().all())
+        for value in weights.values()
+    )

@@ -20,9 +20,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from firecv import tree
 from firecv.errors import DataError
 from firecv.fisher.recorder import eval_mode
-from firecv.models import Task
+from firecv.models import LeadingLinear, Task, leading_linear
 from firecv.tree import Tree
 
 NO_STEP: Final = math.inf
@@ -150,23 +151,71 @@ def server_step(task: Task, weights: Tree, x: Tensor, y: Tensor, hold: float) ->
     if hold == NO_STEP:
         return weights
     anchor = {name: value.detach() for name, value in weights.items()}
-    moved = task.keep_trainable(anchor)
+    first = leading_linear(task, x)
     with eval_mode(task.model), torch.enable_grad():
-        for _ in range(N_STEPS):
-            live = {name: value.clone().requires_grad_() for name, value in moved.items()}
-            loss = functional.cross_entropy(task.scores(x, anchor | live), y)
-            slopes = torch.autograd.grad(loss, list(live.values()), materialize_grads=True)
-            moved = {
-                name: _held(value, g, anchor[name], hold)
-                for (name, value), g in zip(moved.items(), slopes, strict=True)
-            }
+        if first is not None and _pays(task, first):
+            moved = _moved_by_outputs(task, first, anchor, y, hold)
+        else:
+            moved = _moved(task, anchor, x, y, hold)
     is_finite = all(bool(value.isfinite().all()) for value in moved.values())
     return anchor | moved if is_finite else weights
 
 
-def _held(value: Tensor, slope: Tensor, anchor: Tensor, hold: float) -> Tensor:
-    """Return where a proximal step leads to."""
-    return (value - LR * slope + LR * hold * anchor) / (1 + LR * hold)
+def _moved(task: Task, anchor: Tree, x: Tensor, y: Tensor, hold: float) -> Tree:
+    """Return the trainable weights after all steps."""
+    moved = tree.copies(task.keep_trainable(anchor))
+    for _ in range(N_STEPS):
+        live = {name: value.requires_grad_() for name, value in moved.items()}
+        loss = functional.cross_entropy(task.scores(x, anchor | live), y)
+        slopes = torch.autograd.grad(loss, list(live.values()), materialize_grads=True)
+        for (name, value), slope in zip(moved.items(), slopes, strict=True):
+            _hold(value, slope, hold, anchor[name])
+    return {name: value.detach() for name, value in moved.items()}
+
+
+def _moved_by_outputs(
+    task: Task, first: LeadingLinear, anchor: Tree, y: Tensor, hold: float
+) -> Tree:
+    """Return the same, computed with the outputs of the first layer instead of its weights.
+
+    A step changes the layer's weights by C' X, with a row of C for each sample, and its outputs by
+    (X X' + 1) C, the 1 being the bias; both steps and hold act on C as they do on weights.
+    """
+    x, trains_bias = first.inputs, first.bias in task.trainable
+    bias = None if first.bias is None else anchor[first.bias]
+    start = functional.linear(x, anchor[first.weight], bias)
+    gram, change = x @ x.T + float(trains_bias), torch.zeros_like(start)
+    rest = {name: value for name, value in anchor.items() if name not in first.names}
+    moved = {n: rest[n].clone().requires_grad_() for n in task.trainable if n in rest}
+    for _ in range(N_STEPS):
+        outputs = torch.addmm(start, gram, change).requires_grad_()
+        loss = functional.cross_entropy(first.scores(outputs, rest | moved), y)
+        slopes = torch.autograd.grad(loss, [outputs, *moved.values()], materialize_grads=True)
+        _hold(change, slopes[0], hold)
+        for (name, value), slope in zip(moved.items(), slopes[1:], strict=True):
+            _hold(value, slope, hold, anchor[name])
+    found = {name: value.detach() for name, value in moved.items()}
+    found[first.weight] = anchor[first.weight] + change.T @ x
+    if first.bias is not None and trains_bias:
+        found[first.bias] = anchor[first.bias] + change.sum(0)
+    return {name: found[name] for name in task.trainable}
+
+
+def _pays(task: Task, first: LeadingLinear) -> bool:
+    """Return whether outputs are fewer numbers than weights, so that steps on them cost less."""
+    n, n_inputs = first.inputs.shape
+    return n <= n_inputs and first.weight in task.trainable
+
+
+@torch.no_grad()
+def _hold(value: Tensor, slope: Tensor, hold: float, anchor: Tensor | None = None) -> None:
+    """Take a proximal step in place; the anchor is zero if there is none."""
+    share = LR * hold / (1 + LR * hold)
+    if anchor is None:
+        value.mul_(1 - share)
+    elif hold:
+        value.lerp_(anchor, share)
+    value.sub_(slope, alpha=LR * (1 - share))
 
 
 def _check(x: Tensor, y: Tensor) -> None:

@@ -10,8 +10,14 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from firecv.errors import DataError
+from firecv.fire import averages
 from firecv.fire.batch_norm import DifferentiableBatchNorm
-from firecv.fire.weigh.likelihood import LEAST_RISE, likelihood, mean_log_likelihood
+from firecv.fire.weigh.likelihood import (
+    LEAST_RISE,
+    _is_finite,
+    likelihood,
+    mean_log_likelihood,
+)
 from firecv.models import Task
 from firecv.seeding import derive_torch
 
@@ -231,3 +237,50 @@ def test_bad_input_is_refused():
         likelihood(task, trees[:1], x, y, sizes)
     with pytest.raises(DataError, match="30 validation samples and 29 labels"):
         likelihood(task, trees, x, y[1:], sizes)
+
+
+def wide(n_models, n, dtype=torch.float32):
+    """Return models of many inputs near a teacher, and V as the teacher labels it."""
+    rng = derive_torch(8, "wide")
+    task = Task(nn.Sequential(nn.Flatten(), nn.Linear(90, 12), nn.ReLU(), nn.Linear(12, 4)))
+    teacher = {k: torch.randn(v.shape, generator=rng) / 3 for k, v in task.state().items()}
+    x = torch.randn(n, 9, 10, generator=rng)
+    y = task.scores(x, teacher).argmax(1)
+    trees = []
+    for i in range(n_models):
+        noise = {k: torch.randn(v.shape, generator=rng) for k, v in teacher.items()}
+        trees.append({k: v + 0.1 * (1 + i % 4) * noise[k] for k, v in teacher.items()})
+    task.model.to(dtype)
+    return task, [{k: v.to(dtype) for k, v in t.items()} for t in trees], x.to(dtype), y
+
+
+@pytest.mark.parametrize(("n_models", "n"), [(2, 5), (8, 40), (40, 20)])
+def test_outputs_of_the_first_layer_are_averaged_to_the_same_weights(n_models, n, monkeypatch):
+    sizes = [10 + i for i in range(n_models)]
+    start = np.arange(1, n_models + 1) / sum(range(1, n_models + 1))
+    calls = []
+    outputs = averages._outputs
+    monkeypatch.setattr(averages, "_outputs", lambda *a: calls.append(1) or outputs(*a))
+    single = likelihood(*wide(n_models, n), sizes, also_from=start)
+    double = likelihood(*wide(n_models, n, torch.float64), sizes, also_from=start)
+    assert len(calls) == 2
+    monkeypatch.setattr(averages, "leading_linear", lambda task, x: None)
+    slow = likelihood(*wide(n_models, n, torch.float64), sizes, also_from=start)
+    assert len(calls) == 2 and np.abs(slow - np.array(sizes) / sum(sizes)).max() > 0.01
+    np.testing.assert_allclose(double, slow, atol=1e-12)
+    np.testing.assert_allclose(single, slow, atol=1e-6)
+
+
+def test_a_frozen_first_layer_is_not_averaged():
+    task, trees, x, y = wide(4, 20, torch.float64)
+    same = [{**tree, "1.weight": task.state()["1.weight"].detach()} for tree in trees]
+    without = [{k: v for k, v in tree.items() if k != "1.weight"} for tree in trees]
+    one, other = (likelihood(task, each, x, y, [1, 2, 3, 4]) for each in (same, without))
+    np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_finite_weights_whose_sum_overflows_are_finite():
+    largest = torch.finfo(torch.float32).max
+    assert _is_finite({"a": torch.full((3,), largest)})
+    assert not _is_finite({"a": torch.tensor([math.inf, -math.inf])})
+    assert not _is_finite({"a": torch.ones(2), "b": torch.tensor([math.nan])})

@@ -152,3 +152,52 @@ def test_bad_input_is_refused():
         server_step(task, weights, x, y[1:], 0.0)
     with pytest.raises(DataError, match="at least one"):
         chosen_hold(task, weights, x[:0], y[:0], rng=derive(0, "none"))
+
+
+def slowly(task, weights, x, y, hold):
+    """Return the weights after plain proximal steps."""
+    task.model.eval()
+    moved = {name: value.clone() for name, value in weights.items()}
+    for _ in range(N_STEPS):
+        live = {name: moved[name].detach().requires_grad_() for name in task.trainable}
+        loss = functional.cross_entropy(task.scores(x, moved | live), y)
+        for name, slope in zip(live, torch.autograd.grad(loss, list(live.values())), strict=True):
+            pulled = moved[name] - LR * slope + LR * hold * weights[name]
+            moved[name] = pulled / (1 + LR * hold)
+    return moved
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32], ids=str)
+@pytest.mark.parametrize("hold", [0.0, 0.3, 10.0])
+@pytest.mark.parametrize("frozen", ["", "1.bias", "1.weight", "3.weight"])
+@pytest.mark.parametrize("n", [7, 60])
+def test_steps_on_outputs_of_the_first_layer_are_steps_on_its_weights(n, frozen, hold, dtype):
+    rng = derive_torch(3, "outputs")
+    model = nn.Sequential(nn.Flatten(), nn.Linear(40, 8), nn.ReLU(), nn.Linear(8, 3)).double()
+    names = [name for name, _ in model.named_parameters() if name != frozen]
+    task = Task(model, names)
+    x, y = torch.randn(n, 8, 5, generator=rng), torch.randint(3, (n,), generator=rng)
+    weights = {name: torch.randn(v.shape, generator=rng) / 4 for name, v in task.weights().items()}
+    expected = slowly(task, {k: v.double() for k, v in weights.items()}, x.double(), y, hold)
+    task.model.to(dtype)
+    given = {name: value.to(dtype) for name, value in weights.items()}
+    found = server_step(task, given, x.to(dtype), y, hold)
+    assert found.keys() == expected.keys()
+    atol = 1e-12 if dtype == torch.float64 else 1e-6
+    for name, value in found.items():
+        assert value.dtype == dtype and not value.requires_grad
+        torch.testing.assert_close(value.double(), expected[name], atol=atol, rtol=0)
+    if frozen:
+        assert torch.equal(found[frozen], given[frozen])
+
+
+def test_outputs_are_used_where_samples_are_fewer_than_inputs(monkeypatch):
+    calls = []
+    by_outputs = module._moved_by_outputs
+    monkeypatch.setattr(
+        module, "_moved_by_outputs", lambda *args: calls.append(1) or by_outputs(*args)
+    )
+    task = Task(nn.Sequential(nn.Linear(5, 2)))
+    for n in (5, 6):
+        server_step(task, task.weights(), torch.ones(n, 5), torch.ones(n).long(), 0.1)
+    assert len(calls) == 1
